@@ -1,0 +1,69 @@
+//! The way to an MCP server: a duplex of JSON-RPC messages, whatever carries it.
+
+use std::collections::BTreeMap;
+
+use futures::channel::mpsc;
+use serde_json::Value;
+
+/// Opens servers.
+#[async_trait::async_trait]
+pub trait McpConnector: Send + Sync {
+    /// Connects to a server, starting it if need be. Waits as long as the start takes: the caller bounds it. Dropping
+    /// both ends of the duplex closes the connection and ends what was started for it.
+    ///
+    /// # Errors
+    /// [`McpConnectError`] where it cannot be reached.
+    async fn open(&self, server: &McpServerSpec) -> Result<McpDuplex, McpConnectError>;
+}
+
+/// A server, and what the session grants it.
+#[derive(Clone, Debug)]
+pub struct McpServerSpec {
+    /// The configured name, or the module name of a builtin server.
+    pub name: String,
+    /// Workspace roots of the session, absolute; the first is its working directory.
+    pub roots: Vec<String>,
+    pub transport: McpTransport,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+pub enum McpTransport {
+    /// In this process, by an in-memory pair.
+    Builtin,
+    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String> },
+    Http { url: String, headers: Vec<(String, super::HeaderValue)> },
+}
+
+/// Both directions. Messages are whole JSON-RPC 2.0 messages; the incoming half ends when the server is gone.
+pub struct McpDuplex {
+    pub incoming: mpsc::Receiver<Value>,
+    pub outgoing: mpsc::Sender<Value>,
+}
+
+impl McpDuplex {
+    /// Two connected ends, each direction holding `capacity` messages before its sender waits.
+    pub fn pair(capacity: usize) -> (McpDuplex, McpDuplex) {
+        let (left_tx, left_rx) = mpsc::channel(capacity);
+        let (right_tx, right_rx) = mpsc::channel(capacity);
+        (McpDuplex { incoming: left_rx, outgoing: right_tx }, McpDuplex { incoming: right_rx, outgoing: left_tx })
+    }
+}
+
+/// A server that could not be reached.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum McpConnectError {
+    #[error("MCP server `{server}`: {reason}")]
+    Failed { server: String, reason: String },
+    #[error("MCP server `{server}`: this host has no {what}")]
+    Unsupported { server: String, what: &'static str },
+}
+
+/// The key of `_meta` in a `tools/list` entry of a builtin server: the word of [`crate::ToolKind`].
+pub const META_TOOL_KIND: &str = "peri/kind";
+/// The key of `_meta` in a `tools/call` request to a builtin server: an array of absolute, canonical paths that permission
+/// has granted for this call although they lie outside the roots. Only the host sets it; the model cannot.
+pub const META_GRANTED_PATHS: &str = "peri/grantedPaths";
+/// The key of `_meta` in a `tools/call` result of a builtin server: `{"locations": [{"path", "line"?}],
+/// "diffs": [{"path", "oldText"?, "newText"}]}`, for display.
+pub const META_TOOL_DETAILS: &str = "peri/details";

@@ -1,0 +1,29 @@
+//! Ports: the traits through which a layer reaches the outside. All are `Send`, so that one definition serves tokio and wasm.
+//!
+//! A port's method states whether it may fail, block, be repeated, and what dropping its future does.
+
+mod config;
+mod context;
+mod http;
+mod mcp;
+mod process;
+mod runtime;
+mod store;
+
+pub use config::*;
+pub use context::*;
+pub use http::*;
+pub use mcp::*;
+pub use process::*;
+pub use runtime::*;
+pub use store::*;
+
+use crate::{PermissionAnswer, PermissionRequest};
+
+/// The way to a person: one contract for approvals (and, later, questions). Implemented at the protocol edge.
+#[async_trait::async_trait]
+pub trait UserInteractionBroker: Send + Sync {
+    /// Asks and waits, for as long as the person takes. Never fails: what goes wrong is an answer that refuses.
+    /// Dropping the future withdraws the question.
+    async fn request_permission(&self, request: PermissionRequest) -> PermissionAnswer;
+}
