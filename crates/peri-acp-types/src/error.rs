@@ -43,13 +43,7 @@ impl fmt::Display for ModelFailure {
         if let Some(status) = self.status {
             write!(f, ", HTTP {status}")?;
         }
-        write!(
-            f,
-            ", {} bytes received, {:.1} s): {}",
-            self.received_bytes,
-            self.elapsed.as_secs_f64(),
-            self.message
-        )
+        write!(f, ", {} bytes received, {:.1} s): {}", self.received_bytes, self.elapsed.as_secs_f64(), self.message)
     }
 }
 

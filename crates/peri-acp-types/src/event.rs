@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    AgentId, AssistantMessage, AttemptId, MessageId, ModelFailure, SessionEpoch, SessionId, SessionSeq, ToolCall, ToolKind,
-    ToolLocation, ToolOutput, ToolResult, TurnError, TurnId, Usage,
+    AgentId, AssistantMessage, AttemptId, MessageId, ModelFailure, SessionEpoch, SessionId, SessionSeq, ToolCall,
+    ToolKind, ToolLocation, ToolOutput, ToolResult, TurnError, TurnId, Usage,
 };
 
 /// An event with its identity. Order key: (session_epoch, session_seq).

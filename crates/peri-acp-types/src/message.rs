@@ -95,7 +95,11 @@ pub enum Content {
     Text(String),
     Image(Image),
     /// A file or page that the client names; the text is there if it was embedded.
-    Resource { uri: String, mime_type: Option<String>, text: Option<String> },
+    Resource {
+        uri: String,
+        mime_type: Option<String>,
+        text: Option<String>,
+    },
 }
 
 /// An image, base64 as every wire here carries it.

@@ -58,13 +58,25 @@ pub enum StoredTurnEnd {
 #[derive(Clone, PartialEq, Debug)]
 pub enum ThreadChange {
     /// The input of a new turn. The input counts as acknowledged once this is committed.
-    InputAccepted { message: Message },
+    InputAccepted {
+        message: Message,
+    },
     /// An assistant message, followed by the results of its calls if it has any.
-    StepCommitted { assistant: Message, results: Option<Message> },
+    StepCommitted {
+        assistant: Message,
+        results: Option<Message>,
+    },
     /// A word of ours to the model.
-    NoticeAdded { message: Message },
-    TurnEnded { turn_id: TurnId, end: StoredTurnEnd },
-    TitleSet { title: String },
+    NoticeAdded {
+        message: Message,
+    },
+    TurnEnded {
+        turn_id: TurnId,
+        end: StoredTurnEnd,
+    },
+    TitleSet {
+        title: String,
+    },
 }
 
 /// A rule of the thread that a change would have broken.

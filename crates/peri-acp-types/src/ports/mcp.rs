@@ -31,8 +31,15 @@ pub struct McpServerSpec {
 pub enum McpTransport {
     /// In this process, by an in-memory pair.
     Builtin,
-    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String> },
-    Http { url: String, headers: Vec<(String, super::HeaderValue)> },
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: BTreeMap<String, String>,
+    },
+    Http {
+        url: String,
+        headers: Vec<(String, super::HeaderValue)>,
+    },
 }
 
 /// Both directions. Messages are whole JSON-RPC 2.0 messages; the incoming half ends when the server is gone.

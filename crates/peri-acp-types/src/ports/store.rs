@@ -36,7 +36,13 @@ pub trait ThreadStore: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::Fenced`], [`StoreError::Rule`], or a failure after which nothing is written.
-    async fn commit(&self, id: SessionId, epoch: SessionEpoch, changes: &[ThreadChange], now_ms: i64) -> Result<(), StoreError>;
+    async fn commit(
+        &self,
+        id: SessionId,
+        epoch: SessionEpoch,
+        changes: &[ThreadChange],
+        now_ms: i64,
+    ) -> Result<(), StoreError>;
 
     /// Records that this epoch is closing the session. Idempotent.
     ///

@@ -1,0 +1,99 @@
+//! What a session is made of: the agent's definition, its limits, the ports.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use peri_acp_types::SessionId;
+use peri_acp_types::ports::{Clock, ContextSource, IdSource, Spawner, ThreadStore};
+use peri_model::{LanguageModel, Thinking};
+
+use crate::Middleware;
+
+/// The agent that a session runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentDefinition {
+    /// The reference by which it was chosen: `main`.
+    pub name: String,
+    /// The system prompt's first part.
+    pub system_prompt: String,
+    /// The system prompt's last part, from the user (`--append-system-prompt`).
+    pub append_system_prompt: Option<String>,
+}
+
+/// Everything that a session is created or opened with.
+#[derive(Clone)]
+pub struct SessionConfig {
+    pub session_id: SessionId,
+    /// Set for a subagent.
+    pub parent: Option<SessionId>,
+    /// Absolute.
+    pub cwd: String,
+    /// Absolute; the first is `cwd`.
+    pub roots: Vec<String>,
+    pub definition: AgentDefinition,
+    pub limits: SessionLimits,
+    pub model: Arc<dyn LanguageModel>,
+    /// The production chain, in its order.
+    pub middlewares: Vec<Arc<dyn Middleware>>,
+}
+
+/// Ports of the process that a session uses.
+#[derive(Clone)]
+pub struct SessionPorts {
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<dyn IdSource>,
+    pub spawner: Arc<dyn Spawner>,
+    pub store: Arc<dyn ThreadStore>,
+    pub context: Arc<dyn ContextSource>,
+}
+
+/// Bounds of a session.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SessionLimits {
+    /// Requests to the model within one turn; None: no bound.
+    pub max_turn_requests: Option<u32>,
+    pub max_output_tokens: u32,
+    pub thinking: Thinking,
+    pub retry: RetryPolicy,
+    /// The same call with the same result this many times in a row: a notice to the model; once more as often: the turn
+    /// is stopped. 0 turns the guard off.
+    pub loop_guard: u32,
+    /// Read-only calls that run side by side.
+    pub parallel_calls: usize,
+}
+
+/// When and how often a failed attempt is followed by another.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RetryPolicy {
+    /// Attempts per request, the first included. At least 1.
+    pub max_attempts: u32,
+    /// The wait before the second attempt; doubles from there, with jitter.
+    pub first_delay: Duration,
+    pub max_delay: Duration,
+    /// A Retry-After beyond this ends the turn instead of holding it.
+    pub max_retry_after: Duration,
+}
+
+impl Default for SessionLimits {
+    fn default() -> SessionLimits {
+        SessionLimits {
+            max_turn_requests: None,
+            max_output_tokens: 32_000,
+            thinking: Thinking::Unset,
+            retry: RetryPolicy::default(),
+            loop_guard: 4,
+            parallel_calls: 8,
+        }
+    }
+}
+
+impl Default for RetryPolicy {
+    fn default() -> RetryPolicy {
+        RetryPolicy {
+            max_attempts: 6,
+            first_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(30),
+            max_retry_after: Duration::from_secs(300),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The handle of a session: cheap to clone, safe to keep after the session is gone.
+
+use std::time::Duration;
+
+use peri_acp_types::{AttemptId, Content, SessionEpoch, SessionId, StoreError, TurnId, TurnKey};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::CloseIncomplete;
+
+/// Commands that wait in a session's mailbox before a sender waits.
+pub(crate) const MAILBOX_CAPACITY: usize = 64;
+
+/// Reaches the one task that owns a session.
+#[derive(Clone, Debug)]
+pub struct SessionHandle {
+    session_id: SessionId,
+    session_epoch: SessionEpoch,
+    mailbox: mpsc::Sender<SessionCommand>,
+}
+
+/// What can be asked of a session.
+#[derive(Debug)]
+pub(crate) enum SessionCommand {
+    Prompt { content: Vec<Content>, reply: oneshot::Sender<Result<TurnId, PromptRefused>> },
+    Cancel { target: CancelTarget, queue: QueueOnCancel, reply: oneshot::Sender<CancelAnswer> },
+    Close { deadline: Duration, reply: oneshot::Sender<Result<(), CloseIncomplete>> },
+}
+
+/// Which turn a cancel means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CancelTarget {
+    /// The turn that runs, whatever its attempt (ACP's `session/cancel`).
+    Current,
+    /// That attempt of that turn and no other.
+    Attempt { turn_id: TurnId, attempt_id: AttemptId },
+}
+
+/// What a cancel does to inputs that still wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum QueueOnCancel {
+    /// They stay, and the next one starts the next turn.
+    #[default]
+    Keep,
+    Clear,
+}
+
+/// The verdict on a cancel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CancelAnswer {
+    /// The turn is being cancelled, by this call or an earlier one.
+    Cancelling(TurnKey),
+    /// That attempt is over; nothing was done. This one runs now, if any.
+    Stale { current: Option<TurnKey> },
+    /// No turn runs.
+    Idle,
+}
+
+/// An input that was not taken.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum PromptRefused {
+    #[error("the session is closing or closed")]
+    Closed,
+    #[error("an input needs text, an image or a resource")]
+    Empty,
+    #[error("{waiting} inputs wait already; take one back or let the turn end")]
+    QueueFull { waiting: usize },
+}
+
+/// A session that could not be created or opened.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum SessionOpenError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its history is readable; it cannot go on.
+    #[error("the session's frozen context has an unknown form ({version}); start a new session")]
+    UnknownContext { version: u32 },
+}
+
+impl SessionHandle {
+    pub(crate) fn new(
+        session_id: SessionId,
+        session_epoch: SessionEpoch,
+        mailbox: mpsc::Sender<SessionCommand>,
+    ) -> SessionHandle {
+        SessionHandle { session_id, session_epoch, mailbox }
+    }
+
+    pub fn session_id(&self) -> SessionId {
+        self.session_id
+    }
+
+    pub fn session_epoch(&self) -> SessionEpoch {
+        self.session_epoch
+    }
+
+    /// Hands in an input. It runs at once, or after the turn that runs now; its events carry the turn id that comes back,
+    /// and its terminal event tells the outcome.
+    ///
+    /// # Errors
+    /// [`PromptRefused`]; the input was not taken then.
+    pub async fn prompt(&self, content: Vec<Content>) -> Result<TurnId, PromptRefused> {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::Prompt { content, reply }).await;
+        answer.await.unwrap_or(Err(PromptRefused::Closed))
+    }
+
+    /// Cancels. Idempotent; the terminal event follows when the turn has ended.
+    pub async fn cancel(&self, target: CancelTarget, queue: QueueOnCancel) -> CancelAnswer {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::Cancel { target, queue, reply }).await;
+        answer.await.unwrap_or(CancelAnswer::Idle)
+    }
+
+    /// Settles the session: nothing of it runs afterwards and everything that it acknowledged is stored. Closing a closed
+    /// session succeeds. `deadline` bounds the wait for what the session has started.
+    ///
+    /// # Errors
+    /// [`CloseIncomplete`] where that cannot be confirmed; the session is still there and may be closed again.
+    pub async fn close(&self, deadline: Duration) -> Result<(), CloseIncomplete> {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::Close { deadline, reply }).await;
+        answer.await.unwrap_or(Ok(()))
+    }
+
+    /// A send that fails means that the actor has ended: the dropped reply channel says so to the caller.
+    async fn send(&self, command: SessionCommand) {
+        let _ = self.mailbox.send(command).await;
+    }
+}

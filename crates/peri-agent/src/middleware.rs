@@ -1,0 +1,82 @@
+//! Hook points: how a capability or a rule is mounted on a session without the loop knowing it.
+
+use peri_acp_types::{
+    AttemptId, CancellationToken, NoticeKind, SessionEpoch, SessionId, ToolCall, ToolOutput, ToolSpec, TurnId,
+};
+
+/// An aspect of a session. The chain's order is contract: hooks run from first to last.
+///
+/// Every hook may wait. A hook's future is dropped when the turn is cancelled; it must then leave nothing running.
+#[async_trait::async_trait]
+pub trait Middleware: Send + Sync {
+    /// For messages and tests.
+    fn name(&self) -> &'static str;
+
+    /// Called once, before the first turn of this process: connects what it needs and says what it adds. Does not fail:
+    /// what cannot be had is left out and named in a notice.
+    async fn open(&self, session: &SessionScope) -> Contribution {
+        let _ = session;
+        Contribution::default()
+    }
+
+    /// Judges a call before it runs. The first refusal counts and becomes the call's result.
+    async fn before_call(&self, call: &mut PendingCall) -> CallVerdict {
+        let _ = call;
+        CallVerdict::Proceed
+    }
+
+    /// Runs a call of a tool that it contributed; None where the tool is not its own.
+    async fn run_call(&self, call: &PendingCall) -> Option<ToolOutput> {
+        let _ = call;
+        None
+    }
+
+    /// Called once, last: ends what it started, within the time that the caller gives. Returns what it could not confirm.
+    async fn close(&self, session: &SessionScope) -> Vec<String> {
+        let _ = session;
+        Vec::new()
+    }
+}
+
+/// The session that a hook works for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionScope {
+    pub session_id: SessionId,
+    pub session_epoch: SessionEpoch,
+    /// Absolute.
+    pub cwd: String,
+    /// Workspace roots, absolute; the first is `cwd`.
+    pub roots: Vec<String>,
+}
+
+/// What a middleware adds to a session.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Contribution {
+    /// Shown to the model in this order, after those of earlier middlewares.
+    pub tools: Vec<ToolSpec>,
+    /// Goes into the system prompt when the session is created, and is frozen with it.
+    pub prompt_parts: Vec<String>,
+    pub notices: Vec<(NoticeKind, String)>,
+}
+
+/// A call on its way.
+#[derive(Clone, Debug)]
+pub struct PendingCall {
+    pub session: SessionScope,
+    pub turn_id: TurnId,
+    pub attempt_id: AttemptId,
+    pub call: ToolCall,
+    pub spec: ToolSpec,
+    /// Absolute, canonical paths outside the roots that permission has granted for this call.
+    pub granted_paths: Vec<String>,
+    /// Fires when the turn is cancelled. The future of the hook is dropped soon after.
+    pub cancel: CancellationToken,
+}
+
+/// What a middleware says of a call.
+#[derive(Clone, PartialEq, Debug)]
+pub enum CallVerdict {
+    Proceed,
+    /// The call does not run; this is its result.
+    Refuse(ToolOutput),
+}
