@@ -5,17 +5,22 @@
 //! Must not: know ACP, a store's form, files or processes.
 //! Invariant: one task owns a session's state; everything else holds a [`SessionHandle`].
 
+mod actor;
 mod close;
 mod definition;
+mod describe;
+mod frozen;
 mod handle;
 mod lane;
+mod loop_guard;
 mod middleware;
+mod prompt;
+mod session;
+mod turn;
 
 pub use close::*;
 pub use definition::*;
 pub use handle::*;
 pub use lane::{EventReceiver, EventSender, event_lane};
 pub use middleware::*;
-
-mod session;
 pub use session::{create_session, open_session};

@@ -1,6 +1,17 @@
-//! Creating and opening sessions.
+//! Creating and opening sessions: everything that happens before the actor runs.
 
-use crate::{EventReceiver, SessionConfig, SessionHandle, SessionOpenError, SessionPorts};
+use std::sync::Arc;
+
+use peri_acp_types::{
+    FrozenBlob, Message, MessageBody, MessageId, NoticeKind, SessionEpoch, StoreError, StoredTurnEnd, Thread,
+    ThreadChange, ThreadMeta, TurnId,
+};
+
+use crate::actor::{self, SessionCore};
+use crate::frozen::FrozenContext;
+use crate::{
+    Contribution, EventReceiver, SessionConfig, SessionHandle, SessionOpenError, SessionPorts, SessionScope, event_lane,
+};
 
 /// Creates a session: stores an empty thread, freezes its context, takes the first epoch and starts the actor.
 ///
@@ -10,20 +21,133 @@ pub async fn create_session(
     config: SessionConfig,
     ports: SessionPorts,
 ) -> Result<(SessionHandle, EventReceiver), SessionOpenError> {
-    let _ = (config, ports);
-    Err(SessionOpenError::UnknownContext { version: 0 })
+    let now_ms = ports.clock.now_ms();
+    let meta = ThreadMeta {
+        id: config.session_id,
+        parent_thread_id: config.parent,
+        cwd: config.cwd.clone(),
+        title: None,
+        created_at_ms: now_ms,
+        updated_at_ms: now_ms,
+    };
+    ports.store.create(&meta).await?;
+    open_session(Thread::new(meta), config, ports).await
 }
 
 /// Opens a stored session for writing: takes the next epoch, marks a turn that was found without an end as interrupted,
-/// and starts the actor. The thread must be the one that was just loaded.
+/// settles a close that an earlier process left, and starts the actor. The thread must be the one that was just loaded.
 ///
 /// # Errors
 /// [`SessionOpenError`]; nothing runs then.
 pub async fn open_session(
-    thread: peri_acp_types::Thread,
+    mut thread: Thread,
     config: SessionConfig,
     ports: SessionPorts,
 ) -> Result<(SessionHandle, EventReceiver), SessionOpenError> {
-    let _ = (thread, config, ports);
-    Err(SessionOpenError::UnknownContext { version: 0 })
+    let stored_context = thread.frozen.as_ref().map(FrozenContext::from_blob).transpose()?;
+    let epoch = ports.store.take_epoch(config.session_id, thread.epoch).await?;
+    thread.epoch = epoch;
+    let scope = SessionScope {
+        session_id: config.session_id,
+        session_epoch: epoch,
+        cwd: config.cwd.clone(),
+        roots: config.roots.clone(),
+    };
+    let mut notices = Vec::new();
+    settle_the_past(&mut thread, epoch, &ports, &mut notices).await?;
+
+    let contribution = open_middlewares(&config, &scope).await;
+    notices.extend(contribution.notices);
+    let context = match stored_context {
+        Some(context) => context,
+        None => {
+            let (facts, left_out) = ports.context.pull(&config.cwd).await;
+            notices.extend(left_out.into_iter().map(|line| (NoticeKind::Configuration, line)));
+            let context = FrozenContext::compose(&config.definition, &scope, &facts, contribution.prompt_parts);
+            let blob = frozen_blob(&context)?;
+            ports.store.freeze(config.session_id, epoch, &blob).await?;
+            thread.frozen = Some(blob);
+            context
+        }
+    };
+
+    let (events, receiver) = event_lane();
+    let core = Arc::new(SessionCore {
+        scope,
+        limits: config.limits,
+        model: config.model,
+        middlewares: config.middlewares,
+        tools: contribution.tools,
+        system: context.system,
+        ports,
+        events,
+    });
+    Ok((actor::start(core, thread, notices), receiver))
+}
+
+/// What an earlier process left undone: a turn without an end, a close without a settlement.
+async fn settle_the_past(
+    thread: &mut Thread,
+    epoch: SessionEpoch,
+    ports: &SessionPorts,
+    notices: &mut Vec<(NoticeKind, String)>,
+) -> Result<(), SessionOpenError> {
+    let id = thread.meta.id;
+    if let Some(turn_id) = thread.open_turn {
+        let text = "The turn above was interrupted when Peri stopped: it has no end. What its tool calls did after the last \
+                    recorded result is unknown; check before you rely on it.";
+        let now_ms = ports.clock.now_ms();
+        let changes = [
+            ThreadChange::NoticeAdded { message: notice_message(ports, turn_id, text) },
+            ThreadChange::TurnEnded {
+                turn_id,
+                end: StoredTurnEnd::Interrupted("Peri stopped while the turn ran; its effects are unknown".to_owned()),
+            },
+        ];
+        ports.store.commit(id, epoch, &changes, now_ms).await?;
+        thread.apply_all(&changes).map_err(StoreError::Rule)?;
+        notices.push((
+            NoticeKind::Interrupted,
+            "the last turn of this session was interrupted when Peri stopped; its effects are unknown".to_owned(),
+        ));
+    }
+    if thread.close_intent.is_some() {
+        ports.store.settle_close(id, epoch).await?;
+        thread.close_intent = None;
+    }
+    Ok(())
+}
+
+/// Opens the chain in its order.
+async fn open_middlewares(config: &SessionConfig, scope: &SessionScope) -> Contribution {
+    let mut whole = Contribution::default();
+    for middleware in &config.middlewares {
+        let part = middleware.open(scope).await;
+        for tool in part.tools {
+            match whole.tools.iter().any(|known| known.name == tool.name) {
+                false => whole.tools.push(tool),
+                true => whole.notices.push((
+                    NoticeKind::Capability,
+                    format!("a second tool named {} from {} is left out", tool.name, middleware.name()),
+                )),
+            }
+        }
+        whole.prompt_parts.extend(part.prompt_parts);
+        whole.notices.extend(part.notices);
+    }
+    whole
+}
+
+/// A word of ours, as a message of that turn.
+pub(crate) fn notice_message(ports: &SessionPorts, turn_id: TurnId, text: &str) -> Message {
+    Message {
+        id: MessageId(ports.ids.uuid()),
+        turn_id,
+        created_at_ms: ports.clock.now_ms(),
+        body: MessageBody::Notice(text.to_owned()),
+    }
+}
+
+fn frozen_blob(context: &FrozenContext) -> Result<FrozenBlob, SessionOpenError> {
+    context.to_blob().map_err(|error| SessionOpenError::Store(StoreError::Failed(error.to_string())))
 }

@@ -1,0 +1,329 @@
+//! The session actor: one task owns the thread, the queue and the running turn; everything else sends it commands.
+//!
+//! Invariant: at most one turn runs, and its terminal event has been sent before the next one starts.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use peri_acp_types::{
+    AgentEvent, AgentId, AttemptId, CancellationToken, Content, NoticeKind, SessionEvent, StoreError, StoredTurnEnd,
+    Thread, ThreadChange, ToolSpec, TurnEnd, TurnError, TurnId, TurnKey, TurnOutcome, Usage,
+};
+use peri_model::LanguageModel;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::handle::{MAILBOX_CAPACITY, SessionCommand};
+use crate::turn::{self, EndedTurn, SessionAfterTurn, Turn};
+use crate::{
+    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, EventSender, Middleware, PromptRefused, QueueOnCancel,
+    SessionHandle, SessionLimits, SessionPorts, SessionScope,
+};
+
+/// Inputs that may wait for the running turn.
+const MAX_QUEUED_INPUTS: usize = 32;
+/// What a client should wait before it asks again to close.
+const CLOSE_RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// What stays the same while a session lives: shared by the actor and its turn.
+pub(crate) struct SessionCore {
+    pub scope: SessionScope,
+    pub limits: SessionLimits,
+    pub model: Arc<dyn LanguageModel>,
+    pub middlewares: Vec<Arc<dyn Middleware>>,
+    pub tools: Vec<ToolSpec>,
+    pub system: Vec<String>,
+    pub ports: SessionPorts,
+    pub events: EventSender,
+}
+
+impl SessionCore {
+    async fn emit_outside_turn(&self, event: SessionEvent) {
+        self.events.send(AgentEvent { agent_id: AgentId::main(), turn_id: None, attempt_id: None, event }).await;
+    }
+}
+
+struct Actor {
+    core: Arc<SessionCore>,
+    mailbox: mpsc::Receiver<SessionCommand>,
+    /// None while a turn has it.
+    thread: Option<Thread>,
+    running: Option<RunningTurn>,
+    queue: VecDeque<QueuedInput>,
+    closing: bool,
+}
+
+struct QueuedInput {
+    turn_id: TurnId,
+    content: Vec<Content>,
+}
+
+struct RunningTurn {
+    turn_id: TurnId,
+    /// The attempt that runs now; the turn writes it.
+    attempt: watch::Receiver<AttemptId>,
+    cancel: CancellationToken,
+    future: BoxFuture<'static, Result<EndedTurn, Panic>>,
+}
+
+type Panic = Box<dyn Any + Send>;
+
+enum Next {
+    Command(Option<SessionCommand>),
+    TurnDone(Result<EndedTurn, Panic>),
+}
+
+/// Starts the actor and gives the way to it.
+pub(crate) fn start(core: Arc<SessionCore>, thread: Thread, notices: Vec<(NoticeKind, String)>) -> SessionHandle {
+    let (tx, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
+    let handle = SessionHandle::new(core.scope.session_id, core.scope.session_epoch, tx);
+    let spawner = core.ports.spawner.clone();
+    let actor = Actor { core, mailbox, thread: Some(thread), running: None, queue: VecDeque::new(), closing: false };
+    spawner.spawn(actor.run(notices).boxed());
+    handle
+}
+
+impl Actor {
+    async fn run(mut self, notices: Vec<(NoticeKind, String)>) {
+        for (kind, text) in notices {
+            self.core.emit_outside_turn(SessionEvent::Notice { kind, text }).await;
+        }
+        loop {
+            match self.next().await {
+                Next::Command(Some(SessionCommand::Prompt { content, reply })) => {
+                    let answer = self.accept(content);
+                    let _ = reply.send(answer);
+                }
+                Next::Command(Some(SessionCommand::Cancel { target, queue, reply })) => {
+                    let _ = reply.send(self.cancel(target, queue));
+                }
+                Next::Command(Some(SessionCommand::Close { deadline, reply })) => {
+                    let answer = self.close(deadline).await;
+                    if answer.is_ok() {
+                        return self.end(Some(reply));
+                    }
+                    let _ = reply.send(answer);
+                }
+                // Nobody can reach the session any more.
+                Next::Command(None) => return self.abandon().await,
+                Next::TurnDone(result) => {
+                    if self.turn_done(result).await == SessionAfterTurn::Lost {
+                        return self.abandon().await;
+                    }
+                }
+            }
+            self.start_next_turn();
+        }
+    }
+
+    async fn next(&mut self) -> Next {
+        let running = self.running.as_mut();
+        let turn = async {
+            match running {
+                Some(turn) => (&mut turn.future).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            // A cancel that has arrived is judged before the turn goes on.
+            biased;
+            command = self.mailbox.recv() => Next::Command(command),
+            result = turn => Next::TurnDone(result),
+        }
+    }
+
+    fn accept(&mut self, content: Vec<Content>) -> Result<TurnId, PromptRefused> {
+        if self.closing {
+            return Err(PromptRefused::Closed);
+        }
+        let says_something = |content: &Content| !matches!(content, Content::Text(text) if text.trim().is_empty());
+        if !content.iter().any(says_something) {
+            return Err(PromptRefused::Empty);
+        }
+        if self.queue.len() >= MAX_QUEUED_INPUTS {
+            return Err(PromptRefused::QueueFull { waiting: self.queue.len() });
+        }
+        let turn_id = TurnId(self.core.ports.ids.uuid());
+        self.queue.push_back(QueuedInput { turn_id, content });
+        Ok(turn_id)
+    }
+
+    fn start_next_turn(&mut self) {
+        if self.running.is_some() || self.closing || self.queue.is_empty() {
+            return;
+        }
+        let (Some(thread), Some(input)) = (self.thread.take(), self.queue.pop_front()) else { return };
+        let (attempt_tx, attempt) = watch::channel(AttemptId(self.core.ports.ids.uuid()));
+        let cancel = CancellationToken::new();
+        let turn = Turn::new(self.core.clone(), thread, input.turn_id, attempt_tx, cancel.clone());
+        let future = AssertUnwindSafe(turn::run(turn, input.content)).catch_unwind().boxed();
+        self.running = Some(RunningTurn { turn_id: input.turn_id, attempt, cancel, future });
+    }
+
+    /// Takes the thread back.
+    async fn turn_done(&mut self, result: Result<EndedTurn, Panic>) -> SessionAfterTurn {
+        let Some(turn) = self.running.take() else { return SessionAfterTurn::GoesOn };
+        let ended = match result {
+            Ok(ended) => ended,
+            Err(panic) => match self.recover(turn.key(), panic_text(panic)).await {
+                Ok(thread) => EndedTurn { thread, session: SessionAfterTurn::GoesOn },
+                // What is stored is not known, so nothing may be built on it here.
+                Err(_) => return SessionAfterTurn::Lost,
+            },
+        };
+        self.thread = Some(ended.thread);
+        ended.session
+    }
+
+    /// After a bug of ours inside a turn: says so, and goes back to what is stored.
+    async fn recover(
+        &mut self,
+        (turn_id, attempt_id): (TurnId, AttemptId),
+        text: String,
+    ) -> Result<Thread, StoreError> {
+        let end = TurnEnd {
+            outcome: TurnOutcome::Interrupted(TurnError::Internal(text)),
+            usage: Usage::default(),
+            steps: 0,
+            elapsed: Duration::ZERO,
+        };
+        let event = AgentEvent {
+            agent_id: AgentId::main(),
+            turn_id: Some(turn_id),
+            attempt_id: Some(attempt_id),
+            event: SessionEvent::TurnEnded(end),
+        };
+        self.core.events.send(event).await;
+        let mut thread = self.core.ports.store.load(self.core.scope.session_id).await?;
+        if let Some(turn_id) = thread.open_turn {
+            let change = ThreadChange::TurnEnded {
+                turn_id,
+                end: StoredTurnEnd::Interrupted("an internal error of Peri".to_owned()),
+            };
+            let (scope, ports) = (&self.core.scope, &self.core.ports);
+            let changes = [change];
+            ports.store.commit(scope.session_id, scope.session_epoch, &changes, ports.clock.now_ms()).await?;
+            thread.apply_all(&changes)?;
+        }
+        Ok(thread)
+    }
+
+    fn cancel(&mut self, target: CancelTarget, queue: QueueOnCancel) -> CancelAnswer {
+        let current = self.current_turn();
+        let (Some(turn), Some(key)) = (&self.running, current) else {
+            return match target {
+                CancelTarget::Current => self.cleared(queue, CancelAnswer::Idle),
+                CancelTarget::Attempt { .. } => CancelAnswer::Stale { current: None },
+            };
+        };
+        let named = match target {
+            CancelTarget::Current => true,
+            CancelTarget::Attempt { turn_id, attempt_id } => turn_id == key.turn_id && attempt_id == key.attempt_id,
+        };
+        if !named {
+            return CancelAnswer::Stale { current };
+        }
+        turn.cancel.cancel();
+        self.cleared(queue, CancelAnswer::Cancelling(key))
+    }
+
+    fn cleared(&mut self, queue: QueueOnCancel, answer: CancelAnswer) -> CancelAnswer {
+        if queue == QueueOnCancel::Clear {
+            self.queue.clear();
+        }
+        answer
+    }
+
+    fn current_turn(&self) -> Option<TurnKey> {
+        let turn = self.running.as_ref()?;
+        Some(TurnKey {
+            session_id: self.core.scope.session_id,
+            turn_id: turn.turn_id,
+            attempt_id: *turn.attempt.borrow(),
+        })
+    }
+
+    /// The destroy sequence up to the point where only the mapping is left to remove.
+    async fn close(&mut self, deadline: Duration) -> Result<(), CloseIncomplete> {
+        if self.running.is_some() {
+            return Err(incomplete(CloseReason::PromptActive));
+        }
+        let (scope, ports) = (&self.core.scope, &self.core.ports);
+        let limit = ports.clock.sleep(deadline).shared();
+        let intent = ports.store.put_close_intent(scope.session_id, scope.session_epoch);
+        if !matches!(within(&limit, intent).await, Some(Ok(()))) {
+            return Err(incomplete(CloseReason::CloseIntentUnconfirmed));
+        }
+        self.closing = true;
+        let Some(unconfirmed) = within(&limit, close_middlewares(&self.core)).await else {
+            return Err(incomplete(CloseReason::TasksActive));
+        };
+        if !unconfirmed.is_empty() {
+            return Err(incomplete(CloseReason::TasksActive));
+        }
+        let settled = ports.store.settle_close(scope.session_id, scope.session_epoch);
+        match within(&limit, settled).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => Err(incomplete(CloseReason::StoreUnsettled)),
+        }
+    }
+
+    /// The end: dropping the actor ends the event lane once it is drained; only then the caller is told.
+    fn end(self, reply: Option<oneshot::Sender<Result<(), CloseIncomplete>>>) {
+        drop(self);
+        if let Some(reply) = reply {
+            let _ = reply.send(Ok(()));
+        }
+    }
+
+    /// The session cannot or need not go on: ends what it started, as far as that goes.
+    async fn abandon(mut self) {
+        if let Some(turn) = self.running.take() {
+            turn.cancel.cancel();
+            let _ = turn.future.await;
+        }
+        close_middlewares(&self.core).await;
+    }
+}
+
+impl RunningTurn {
+    fn key(&self) -> (TurnId, AttemptId) {
+        (self.turn_id, *self.attempt.borrow())
+    }
+}
+
+fn panic_text(panic: Panic) -> String {
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => panic.downcast_ref::<&str>().copied().unwrap_or("a panic without words").to_owned(),
+    }
+}
+
+fn incomplete(reason: CloseReason) -> CloseIncomplete {
+    CloseIncomplete { reasons: vec![reason], retry_after: CLOSE_RETRY_AFTER }
+}
+
+/// Closes the chain from last to first; returns what could not be confirmed.
+async fn close_middlewares(core: &SessionCore) -> Vec<String> {
+    let mut unconfirmed = Vec::new();
+    for middleware in core.middlewares.iter().rev() {
+        unconfirmed.extend(middleware.close(&core.scope).await);
+    }
+    unconfirmed
+}
+
+/// The future's value, or None once the limit has passed.
+async fn within<T>(
+    limit: &futures::future::Shared<BoxFuture<'static, ()>>,
+    future: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        biased;
+        value = future => Some(value),
+        () = limit.clone() => None,
+    }
+}

@@ -1,0 +1,112 @@
+//! Reason: asks the model, attempt by attempt, until there is a whole answer or none to be had.
+
+use futures::StreamExt;
+use peri_acp_types::{AttemptId, ModelFailure, ModelFailureKind, SessionEvent, ToolKind, TurnError};
+use peri_model::{ModelAnswer, ModelRequest, ModelStreamEvent};
+
+use super::{Turn, retry};
+use crate::prompt::model_messages;
+
+/// How an attempt ended.
+enum Attempt {
+    Answer(ModelAnswer),
+    Failed(ModelFailure),
+    Cancelled,
+}
+
+impl Turn {
+    /// None where the turn must leave: it was cancelled, or `exit` says why.
+    pub(super) async fn reason(&mut self) -> Option<ModelAnswer> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let failure = match self.attempt().await {
+                Attempt::Answer(answer) => {
+                    self.account(&answer).await;
+                    return Some(answer);
+                }
+                Attempt::Cancelled => return None,
+                Attempt::Failed(failure) => failure,
+            };
+            let random = self.core.ports.ids.random();
+            let retry_in = retry::next_attempt_in(&self.core.limits.retry, &failure, attempts, random);
+            self.emit(SessionEvent::AttemptFailed { failure: failure.clone(), retry_in }).await;
+            let Some(wait) = retry_in else {
+                self.fail(TurnError::Model(failure));
+                return None;
+            };
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return None,
+                () = self.core.ports.clock.sleep(wait) => {}
+            }
+            self.attempt.send_replace(AttemptId(self.core.ports.ids.uuid()));
+        }
+    }
+
+    async fn attempt(&mut self) -> Attempt {
+        self.emit(SessionEvent::AttemptStarted).await;
+        let mut stream = self.core.model.stream(self.request());
+        loop {
+            let event = tokio::select! {
+                biased;
+                // Dropping the stream aborts the request.
+                () = self.cancel.cancelled() => return Attempt::Cancelled,
+                event = stream.next() => event,
+            };
+            let shown = match event {
+                Some(ModelStreamEvent::Finished(answer)) => return Attempt::Answer(answer),
+                Some(ModelStreamEvent::Failed(failure)) => return Attempt::Failed(failure),
+                None => return Attempt::Failed(self.silent_end()),
+                Some(ModelStreamEvent::TextDelta(text)) => SessionEvent::TextDelta(text),
+                Some(ModelStreamEvent::ThoughtDelta(text)) => SessionEvent::ThoughtDelta(text),
+                Some(ModelStreamEvent::ToolCallStarted { id, name }) => {
+                    let kind =
+                        self.core.tools.iter().find(|tool| tool.name == name).map_or(ToolKind::Other, |tool| tool.kind);
+                    SessionEvent::ToolCallAnnounced { id, name, kind }
+                }
+            };
+            tokio::select! {
+                biased;
+                // A client that does not read must not keep a turn from being cancelled; the text is void then.
+                () = self.cancel.cancelled() => return Attempt::Cancelled,
+                () = self.emit(shown) => {}
+            }
+        }
+    }
+
+    fn request(&self) -> ModelRequest {
+        ModelRequest {
+            system: self.core.system.clone(),
+            tools: self.core.tools.clone(),
+            messages: model_messages(&self.thread.messages, self.core.model.name()),
+            max_output_tokens: self.core.limits.max_output_tokens,
+            thinking: self.core.limits.thinking,
+        }
+    }
+
+    async fn account(&mut self, answer: &ModelAnswer) {
+        self.steps += 1;
+        self.usage.add(&answer.usage);
+        let model = self.core.model.name().to_owned();
+        self.emit(SessionEvent::LlmCallEnd { model, usage: answer.usage }).await;
+        let used_tokens = answer.usage.context_tokens();
+        if used_tokens > 0 {
+            let window_tokens = self.core.model.context_window();
+            self.emit(SessionEvent::UsageUpdate { used_tokens, window_tokens }).await;
+        }
+    }
+
+    /// A stream without a terminal event breaks the model edge's contract; it is never taken for success.
+    fn silent_end(&self) -> ModelFailure {
+        ModelFailure {
+            kind: ModelFailureKind::Cut,
+            model: self.core.model.name().to_owned(),
+            message: "the stream ended without a terminal event".to_owned(),
+            status: None,
+            retry_after: None,
+            received_bytes: 0,
+            elapsed: std::time::Duration::ZERO,
+        }
+    }
+}

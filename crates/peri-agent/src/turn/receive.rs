@@ -1,0 +1,83 @@
+//! Receive: takes input, checks for cancel, and is the only way out of a turn.
+
+use peri_acp_types::{
+    MessageBody, SessionEvent, StopReason, StoreError, StoredTurnEnd, ThreadChange, TurnEnd, TurnError, TurnOutcome,
+};
+
+use super::{EndedTurn, SessionAfterTurn, Turn};
+
+/// What Receive decided.
+pub(super) enum Received {
+    GoOn,
+    Leave(TurnOutcome),
+}
+
+impl Turn {
+    /// Precedence: cancel, then what a stage left behind, then the limits.
+    pub(super) async fn receive(&mut self) -> Received {
+        if let Some(content) = self.input.take() {
+            // Committed before anything else, even where a cancel has come already: the input was accepted.
+            let message = self.message(MessageBody::User(content));
+            if let Err(error) = self.commit(&[ThreadChange::InputAccepted { message }]).await {
+                return Received::Leave(TurnOutcome::Interrupted(error));
+            }
+            self.emit(SessionEvent::TurnStarted).await;
+        }
+        if self.cancel.is_cancelled() {
+            return Received::Leave(TurnOutcome::Interrupted(TurnError::Cancelled));
+        }
+        if let Some(outcome) = self.exit.take() {
+            return Received::Leave(outcome);
+        }
+        match self.core.limits.max_turn_requests {
+            Some(limit) if self.steps >= limit => Received::Leave(TurnOutcome::Completed(StopReason::MaxTurnRequests)),
+            _ => Received::GoOn,
+        }
+    }
+
+    /// Records the end and sends the terminal event: here and nowhere else.
+    pub(super) async fn finish(mut self, outcome: TurnOutcome) -> EndedTurn {
+        let outcome = match self.record_end(&outcome).await {
+            Ok(()) => outcome,
+            Err(error) => TurnOutcome::Interrupted(error),
+        };
+        let session = match &outcome {
+            TurnOutcome::Interrupted(TurnError::Store(StoreError::Fenced { .. })) => SessionAfterTurn::Lost,
+            _ => SessionAfterTurn::GoesOn,
+        };
+        let elapsed = self.core.ports.clock.monotonic().saturating_sub(self.started);
+        let end = TurnEnd { outcome, usage: self.usage, steps: self.steps, elapsed };
+        self.emit(SessionEvent::TurnEnded(end)).await;
+        EndedTurn { thread: self.thread, session }
+    }
+
+    async fn record_end(&mut self, outcome: &TurnOutcome) -> Result<(), TurnError> {
+        // An input that could not be stored has begun no turn; there is nothing to end.
+        if self.thread.open_turn != Some(self.turn_id) {
+            return Ok(());
+        }
+        let turn_id = self.turn_id;
+        let (end, notice) = match outcome {
+            TurnOutcome::Completed(reason) => (StoredTurnEnd::Completed(*reason), None),
+            TurnOutcome::Interrupted(error) => {
+                (StoredTurnEnd::Interrupted(error.to_string()), Some(word_to_model(error)))
+            }
+        };
+        let mut changes = Vec::new();
+        if let Some(text) = notice {
+            let message = self.message(MessageBody::Notice(text.to_owned()));
+            changes.push(ThreadChange::NoticeAdded { message });
+        }
+        changes.push(ThreadChange::TurnEnded { turn_id, end });
+        self.commit(&changes).await
+    }
+}
+
+/// What a later turn's model should know of an interrupted one.
+fn word_to_model(error: &TurnError) -> &'static str {
+    match error {
+        TurnError::Cancelled => "The user cancelled the turn at this point.",
+        TurnError::Model(_) => "The turn ended at this point because the model could not be reached.",
+        TurnError::Store(_) | TurnError::Internal(_) => "The turn was cut short at this point by an error of Peri.",
+    }
+}
