@@ -1,0 +1,20 @@
+//! The README's test command.
+
+use std::path::Path;
+
+use crate::run::{self, command, succeeds};
+use crate::{prerequisites, wasm};
+
+pub fn run(root: &Path, runner_arguments: &[String]) -> anyhow::Result<()> {
+    prerequisites::require_tools(root)?;
+    wasm::run(root)?;
+    // The binary under test, and the scripted endpoint that some tests start beside it.
+    run::run(&mut command(root, &["cargo", "build", "--workspace", "--bins", "--quiet"]))?;
+    let by_nextest = succeeds(&mut command(root, &["cargo", "nextest", "--version"]));
+    let words: &[&str] = if by_nextest {
+        &["cargo", "nextest", "run", "--workspace", "--no-fail-fast"]
+    } else {
+        &["cargo", "test", "--workspace", "--no-fail-fast"]
+    };
+    run::run(command(root, words).args(runner_arguments))
+}
