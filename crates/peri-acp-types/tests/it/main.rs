@@ -1,0 +1,3 @@
+//! The contracts' own rules.
+
+mod thread;
