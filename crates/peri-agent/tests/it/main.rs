@@ -1,0 +1,3 @@
+//! Sessions through their handle, with a fake model.
+
+mod lane;
