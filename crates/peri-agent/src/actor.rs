@@ -80,7 +80,8 @@ enum Next {
 /// Starts the actor and gives the way to it.
 pub(crate) fn start(core: Arc<SessionCore>, thread: Thread, notices: Vec<(NoticeKind, String)>) -> SessionHandle {
     let (tx, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
-    let handle = SessionHandle::new(core.scope.session_id, core.scope.session_epoch, tx);
+    let tools = core.tools.iter().map(|tool| tool.name.clone()).collect();
+    let handle = SessionHandle::new(core.scope.session_id, core.scope.session_epoch, tools, tx);
     let spawner = core.ports.spawner.clone();
     let actor = Actor { core, mailbox, thread: Some(thread), running: None, queue: VecDeque::new(), closing: false };
     spawner.spawn(actor.run(notices).boxed());

@@ -21,6 +21,8 @@ pub enum CloseReason {
     StoreUnsettled,
     /// The intent to close could not be stored.
     CloseIntentUnconfirmed,
+    /// The client has not taken the session's last events.
+    EventsUndelivered,
 }
 
 impl CloseReason {
@@ -31,6 +33,7 @@ impl CloseReason {
             CloseReason::TasksActive => "tasks-active",
             CloseReason::StoreUnsettled => "store-unsettled",
             CloseReason::CloseIntentUnconfirmed => "close-intent-unconfirmed",
+            CloseReason::EventsUndelivered => "events-undelivered",
         }
     }
 }

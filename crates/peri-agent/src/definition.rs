@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use peri_acp_types::SessionId;
 use peri_acp_types::ports::{Clock, ContextSource, IdSource, Spawner, ThreadStore};
+use peri_acp_types::{NoticeKind, SessionId};
 use peri_model::{LanguageModel, Thinking};
 
 use crate::Middleware;
@@ -35,6 +35,8 @@ pub struct SessionConfig {
     pub model: Arc<dyn LanguageModel>,
     /// The production chain, in its order.
     pub middlewares: Vec<Arc<dyn Middleware>>,
+    /// What the user should know before the first turn.
+    pub notices: Vec<(NoticeKind, String)>,
 }
 
 /// Ports of the process that a session uses.

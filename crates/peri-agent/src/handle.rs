@@ -1,5 +1,6 @@
 //! The handle of a session: cheap to clone, safe to keep after the session is gone.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use peri_acp_types::{AttemptId, Content, SessionEpoch, SessionId, StoreError, TurnId, TurnKey};
@@ -15,6 +16,7 @@ pub(crate) const MAILBOX_CAPACITY: usize = 64;
 pub struct SessionHandle {
     session_id: SessionId,
     session_epoch: SessionEpoch,
+    tools: Arc<[String]>,
     mailbox: mpsc::Sender<SessionCommand>,
 }
 
@@ -80,9 +82,10 @@ impl SessionHandle {
     pub(crate) fn new(
         session_id: SessionId,
         session_epoch: SessionEpoch,
+        tools: Arc<[String]>,
         mailbox: mpsc::Sender<SessionCommand>,
     ) -> SessionHandle {
-        SessionHandle { session_id, session_epoch, mailbox }
+        SessionHandle { session_id, session_epoch, tools, mailbox }
     }
 
     pub fn session_id(&self) -> SessionId {
@@ -91,6 +94,11 @@ impl SessionHandle {
 
     pub fn session_epoch(&self) -> SessionEpoch {
         self.session_epoch
+    }
+
+    /// Names of the tools that the model is shown, in that order.
+    pub fn tools(&self) -> &[String] {
+        &self.tools
     }
 
     /// Hands in an input. It runs at once, or after the turn that runs now; its events carry the turn id that comes back,

@@ -41,7 +41,7 @@ pub async fn create_session(
 /// [`SessionOpenError`]; nothing runs then.
 pub async fn open_session(
     mut thread: Thread,
-    config: SessionConfig,
+    mut config: SessionConfig,
     ports: SessionPorts,
 ) -> Result<(SessionHandle, EventReceiver), SessionOpenError> {
     let stored_context = thread.frozen.as_ref().map(FrozenContext::from_blob).transpose()?;
@@ -53,7 +53,7 @@ pub async fn open_session(
         cwd: config.cwd.clone(),
         roots: config.roots.clone(),
     };
-    let mut notices = Vec::new();
+    let mut notices = std::mem::take(&mut config.notices);
     settle_the_past(&mut thread, epoch, &ports, &mut notices).await?;
 
     let contribution = open_middlewares(&config, &scope).await;

@@ -1,6 +1,7 @@
 //! The way to an MCP server: a duplex of JSON-RPC messages, whatever carries it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::channel::mpsc;
 use serde_json::Value;
@@ -30,7 +31,7 @@ pub struct McpServerSpec {
 #[derive(Clone, Debug)]
 pub enum McpTransport {
     /// In this process, by an in-memory pair.
-    Builtin,
+    Builtin(BuiltinSettings),
     Stdio {
         command: String,
         args: Vec<String>,
@@ -40,6 +41,17 @@ pub enum McpTransport {
         url: String,
         headers: Vec<(String, super::HeaderValue)>,
     },
+}
+
+/// What settings say to a builtin server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BuiltinSettings {
+    /// Variables for the processes that its tools start, on top of Peri's own. Secret: tokens are handed over this way.
+    pub env: BTreeMap<String, super::Secret>,
+    /// Foreground time of a command where the call does not say.
+    pub command_timeout: Duration,
+    /// The longest foreground time that a call may ask for.
+    pub max_command_timeout: Duration,
 }
 
 /// Both directions. Messages are whole JSON-RPC 2.0 messages; the incoming half ends when the server is gone.
