@@ -1,0 +1,145 @@
+//! Putting a session together: settings, model, chain, definition, limits.
+
+use std::sync::Arc;
+
+use peri_acp_types::ports::{BuiltinSettings, McpServerSpec, McpTransport};
+use peri_acp_types::{NoticeKind, PermissionMode, SessionId};
+use peri_agent::{Middleware, RetryPolicy, SessionConfig, SessionLimits};
+use peri_config::{Protocol, Resolution, ResolvedModel, Settings};
+use peri_model::{LanguageModel, ModelEndpoint, ModelProtocol, Thinking};
+
+use crate::definitions::definition;
+use crate::{ControllerError, ControllerPorts, LiteParams};
+
+/// The builtin MCP servers of every session, in the order in which the model is shown their tools.
+const BUILTIN_SERVERS: [&str; 1] = ["workspace"];
+
+/// What a session will be made of.
+pub(crate) struct Assembly {
+    pub config: SessionConfig,
+    pub permission_mode: PermissionMode,
+}
+
+/// Reads settings and chooses everything. Opens nothing.
+pub(crate) async fn assemble(
+    ports: &ControllerPorts,
+    params: LiteParams,
+    session_id: SessionId,
+) -> Result<Assembly, ControllerError> {
+    let cwd = canonical_cwd(ports, &params.cwd).await?;
+    let resolution = peri_config::load(ports.config.as_ref(), ports.trust.as_ref(), &cwd, &ports.overlay).await?;
+    let settings = &resolution.settings;
+    let model = settings.provider_for(settings.chosen_model()?)?;
+    let max_output_tokens = model.max_output_tokens;
+    let roots = roots(ports, &cwd, settings).await;
+    let mut notices: Vec<(NoticeKind, String)> =
+        resolution.diagnostics.iter().map(|diagnostic| (NoticeKind::Configuration, diagnostic.to_string())).collect();
+    notices.extend(params.offered_servers.iter().map(|name| {
+        (
+            NoticeKind::Capability,
+            format!("MCP server `{name}` is not used: servers from a client are not supported yet"),
+        )
+    }));
+    Ok(Assembly {
+        permission_mode: settings.permissions.mode,
+        config: SessionConfig {
+            session_id,
+            parent: None,
+            definition: definition(&params.agent, settings)?,
+            limits: limits(settings, max_output_tokens),
+            model: connect(ports, settings, model)?,
+            middlewares: chain(ports, &params, &resolution, &cwd, &roots),
+            cwd,
+            roots,
+            notices,
+        },
+    })
+}
+
+async fn canonical_cwd(ports: &ControllerPorts, cwd: &str) -> Result<String, ControllerError> {
+    if !cwd.starts_with('/') {
+        return Err(ControllerError::RelativeCwd(cwd.to_owned()));
+    }
+    Ok(ports.paths.resolve(&[], cwd, ".").await.path)
+}
+
+/// The working directory, then what settings add to it.
+async fn roots(ports: &ControllerPorts, cwd: &str, settings: &Settings) -> Vec<String> {
+    let mut roots = vec![cwd.to_owned()];
+    for directory in &settings.permissions.additional_directories {
+        let root = ports.paths.resolve(&[], cwd, &directory.value).await.path;
+        if !roots.contains(&root) {
+            roots.push(root);
+        }
+    }
+    roots
+}
+
+fn connect(
+    ports: &ControllerPorts,
+    settings: &Settings,
+    model: ResolvedModel,
+) -> Result<Arc<dyn LanguageModel>, ControllerError> {
+    let protocol = match model.protocol {
+        Protocol::Anthropic => ModelProtocol::AnthropicMessages,
+        other => {
+            return Err(ControllerError::NotSupported(format!(
+                "provider `{}` has protocol `{}`, which this version does not speak yet; use one with protocol `anthropic`",
+                model.provider,
+                other.as_str()
+            )));
+        }
+    };
+    let endpoint = ModelEndpoint {
+        provider: model.provider,
+        protocol,
+        base_url: model.base_url,
+        api_key: model.api_key,
+        headers: model.headers,
+        model: model.model,
+        context_window: model.context_window,
+        idle_timeout: settings.retry.idle_timeout,
+    };
+    Ok(peri_model::connect(endpoint, ports.http.clone(), ports.clock.clone()))
+}
+
+fn limits(settings: &Settings, max_output_tokens: u32) -> SessionLimits {
+    SessionLimits {
+        max_turn_requests: settings.max_turns,
+        max_output_tokens,
+        thinking: settings.thinking_budget.map_or(Thinking::Unset, Thinking::Budget),
+        retry: RetryPolicy {
+            max_attempts: settings.retry.max_attempts,
+            first_delay: settings.retry.first_delay,
+            max_delay: settings.retry.max_delay,
+            max_retry_after: settings.retry.max_retry_after,
+        },
+        loop_guard: settings.loop_guard,
+        ..SessionLimits::default()
+    }
+}
+
+fn builtin_servers(settings: &Settings, roots: &[String]) -> Vec<McpServerSpec> {
+    let builtin = BuiltinSettings {
+        env: settings.env.clone(),
+        command_timeout: settings.bash.default_timeout,
+        max_command_timeout: settings.bash.max_timeout,
+    };
+    let spec = |name: &str| McpServerSpec {
+        name: name.to_owned(),
+        roots: roots.to_vec(),
+        transport: McpTransport::Builtin(builtin.clone()),
+    };
+    BUILTIN_SERVERS.into_iter().map(spec).collect()
+}
+
+fn chain(
+    ports: &ControllerPorts,
+    params: &LiteParams,
+    resolution: &Resolution,
+    cwd: &str,
+    roots: &[String],
+) -> Vec<Arc<dyn Middleware>> {
+    let _ = (ports, params, cwd, builtin_servers(&resolution.settings, roots));
+    Vec::new()
+}

@@ -1,0 +1,196 @@
+//! The controller: opens sessions, finds them, forwards to them, sees them closed.
+
+use std::time::Duration;
+
+use peri_acp_types::ports::{ThreadPage, ThreadQuery};
+use peri_acp_types::{Content, PermissionMode, SessionEpoch, SessionId, Thread, TurnId};
+use peri_agent::{
+    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, QueueOnCancel, SessionHandle, SessionPorts,
+};
+use peri_runtime::Runtime;
+
+use crate::assemble::{Assembly, assemble};
+use crate::{ControllerError, ControllerPorts, LiteParams, LoadedSession, OpenedSession, SessionFacts};
+
+/// What a client should wait before it asks again to close.
+const CLOSE_RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// Cheap to clone; all clones reach the same sessions.
+#[derive(Clone)]
+pub struct Controller {
+    ports: ControllerPorts,
+    runtime: Runtime,
+}
+
+impl Controller {
+    pub fn new(ports: ControllerPorts) -> Controller {
+        Controller { ports, runtime: Runtime::default() }
+    }
+
+    /// Creates a session and runs it. `id` is the client's choice; None: a new one.
+    ///
+    /// # Errors
+    /// [`ControllerError`]; nothing runs then.
+    pub async fn new_session(
+        &self,
+        params: LiteParams,
+        id: Option<SessionId>,
+    ) -> Result<OpenedSession, ControllerError> {
+        let id = id.unwrap_or_else(|| SessionId(self.ports.ids.uuid()));
+        let reservation = self.runtime.reserve(id)?;
+        let Assembly { config, permission_mode } = assemble(&self.ports, params, id).await?;
+        let (cwd, model) = (config.cwd.clone(), config.model.name().to_owned());
+        let created = peri_agent::create_session(config, self.session_ports()).await;
+        let (handle, lane) = created.map_err(|error| ControllerError::of_opening(id, error))?;
+        let facts = self.facts(&handle, cwd, model, permission_mode);
+        Ok(OpenedSession { facts, events: reservation.register(handle, lane) })
+    }
+
+    /// Opens a stored session and runs it, with its history for whoever wants to replay it.
+    ///
+    /// # Errors
+    /// [`ControllerError`]; nothing runs then.
+    pub async fn load_session(&self, params: LiteParams, id: SessionId) -> Result<LoadedSession, ControllerError> {
+        let reservation = self.runtime.reserve(id)?;
+        let thread = self.ports.store.load(id).await?;
+        let Assembly { config, permission_mode } = assemble(&self.ports, params, id).await?;
+        let (cwd, model) = (config.cwd.clone(), config.model.name().to_owned());
+        let opened = peri_agent::open_session(thread.clone(), config, self.session_ports()).await;
+        let (handle, lane) = opened.map_err(|error| ControllerError::of_opening(id, error))?;
+        let facts = self.facts(&handle, cwd, model, permission_mode);
+        Ok(LoadedSession { opened: OpenedSession { facts, events: reservation.register(handle, lane) }, thread })
+    }
+
+    /// Hands in an input. Its events carry the turn id that comes back.
+    ///
+    /// # Errors
+    /// [`ControllerError::NotFound`] where the session does not run here; [`ControllerError::Prompt`].
+    pub async fn prompt(&self, id: SessionId, content: Vec<Content>) -> Result<TurnId, ControllerError> {
+        Ok(self.find(id)?.prompt(content).await?)
+    }
+
+    /// Locates the session and forwards; what comes of it is the session's verdict.
+    ///
+    /// # Errors
+    /// [`ControllerError::NotFound`] where the session does not run here.
+    pub async fn cancel(
+        &self,
+        id: SessionId,
+        target: CancelTarget,
+        queue: QueueOnCancel,
+    ) -> Result<CancelAnswer, ControllerError> {
+        Ok(self.find(id)?.cancel(target, queue).await)
+    }
+
+    /// Settles a session and forgets it. Succeeds for a session that is stored and does not run here.
+    ///
+    /// # Errors
+    /// [`ControllerError::Close`] where it is not settled within the deadline; it may be asked again.
+    /// [`ControllerError::NotFound`] where there is no such session.
+    pub async fn close_session(&self, id: SessionId, deadline: Duration) -> Result<(), ControllerError> {
+        let Some(handle) = self.runtime.find(id) else {
+            return self.ports.store.load(id).await.map(drop).map_err(ControllerError::from);
+        };
+        let epoch = handle.session_epoch();
+        handle.close(deadline).await?;
+        tokio::select! {
+            biased;
+            () = self.runtime.drained(id, epoch) => {}
+            () = self.ports.clock.sleep(deadline) => {
+                let reasons = vec![CloseReason::EventsUndelivered];
+                return Err(CloseIncomplete { reasons, retry_after: CLOSE_RETRY_AFTER }.into());
+            }
+        }
+        self.runtime.remove(id, epoch);
+        Ok(())
+    }
+
+    /// To be called by the reader of a session's events when they have ended: the session is gone, by whatever way.
+    pub fn events_ended(&self, id: SessionId, epoch: SessionEpoch) {
+        self.runtime.remove(id, epoch);
+    }
+
+    /// Lists stored sessions, newest change first.
+    ///
+    /// # Errors
+    /// [`ControllerError::Store`].
+    pub async fn list_sessions(&self, query: ThreadQuery) -> Result<ThreadPage, ControllerError> {
+        let cwd = match &query.cwd {
+            Some(cwd) => Some(self.ports.paths.resolve(&[], cwd, ".").await.path),
+            None => None,
+        };
+        Ok(self.ports.store.list(&ThreadQuery { cwd, ..query }).await?)
+    }
+
+    /// Reads a stored session without opening it.
+    ///
+    /// # Errors
+    /// [`ControllerError::NotFound`], [`ControllerError::Store`].
+    pub async fn read_session(&self, id: SessionId) -> Result<Thread, ControllerError> {
+        Ok(self.ports.store.load(id).await?)
+    }
+
+    /// Removes a stored session. One that runs here must be closed first.
+    ///
+    /// # Errors
+    /// [`ControllerError::AlreadyOpen`], [`ControllerError::Store`].
+    pub async fn delete_session(&self, id: SessionId) -> Result<(), ControllerError> {
+        let _reservation = self.runtime.reserve(id)?;
+        Ok(self.ports.store.delete(id).await?)
+    }
+
+    /// Cancels what runs and closes every session. Returns what could not be confirmed, a line each.
+    pub async fn shutdown(&self, deadline: Duration) -> Vec<String> {
+        let handles = self.runtime.open_sessions();
+        let closings = handles.iter().map(|handle| self.cancel_and_close(handle, deadline));
+        futures::future::join_all(closings).await.into_iter().flatten().collect()
+    }
+
+    async fn cancel_and_close(&self, handle: &SessionHandle, deadline: Duration) -> Option<String> {
+        let id = handle.session_id();
+        let give_up = self.ports.clock.monotonic() + deadline;
+        handle.cancel(CancelTarget::Current, QueueOnCancel::Clear).await;
+        loop {
+            let left = give_up.saturating_sub(self.ports.clock.monotonic());
+            match self.close_session(id, left).await {
+                Ok(()) | Err(ControllerError::NotFound(_)) => return None,
+                Err(ControllerError::Close(incomplete)) if left > Duration::ZERO => {
+                    self.ports.clock.sleep(incomplete.retry_after.min(left)).await;
+                }
+                Err(error) => return Some(format!("session {id}: {error}")),
+            }
+        }
+    }
+
+    fn find(&self, id: SessionId) -> Result<SessionHandle, ControllerError> {
+        self.runtime.find(id).ok_or(ControllerError::NotFound(id))
+    }
+
+    fn facts(
+        &self,
+        handle: &SessionHandle,
+        cwd: String,
+        model: String,
+        permission_mode: PermissionMode,
+    ) -> SessionFacts {
+        SessionFacts {
+            session_id: handle.session_id(),
+            session_epoch: handle.session_epoch(),
+            cwd,
+            model,
+            permission_mode,
+            tools: handle.tools().to_vec(),
+            persistence: self.ports.persistence,
+        }
+    }
+
+    fn session_ports(&self) -> SessionPorts {
+        SessionPorts {
+            clock: self.ports.clock.clone(),
+            ids: self.ports.ids.clone(),
+            spawner: self.ports.spawner.clone(),
+            store: self.ports.store.clone(),
+            context: self.ports.context.clone(),
+        }
+    }
+}

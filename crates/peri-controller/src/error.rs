@@ -1,0 +1,58 @@
+//! What can go wrong between a client's request and a session.
+
+use peri_acp_types::{SessionId, StoreError};
+use peri_agent::{CloseIncomplete, PromptRefused, SessionOpenError};
+use peri_config::ConfigError;
+use peri_runtime::AlreadyOpen;
+
+/// Why the controller did not do what it was asked.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// The user's settings need mending.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A setting asks for what this version cannot do.
+    #[error("{0}")]
+    NotSupported(String),
+    #[error("there is no agent definition `{0}`; there is `main`")]
+    UnknownAgent(String),
+    #[error("{0}: the working directory must be an absolute path")]
+    RelativeCwd(String),
+    #[error("no session {0}")]
+    NotFound(SessionId),
+    #[error("session {0} exists already; resume it, or choose another id")]
+    Exists(SessionId),
+    #[error(transparent)]
+    AlreadyOpen(#[from] AlreadyOpen),
+    /// Its history is readable; it cannot go on.
+    #[error(
+        "session {id}: its frozen context has a form ({version}) that this version does not know; start a new session"
+    )]
+    UnknownContext { id: SessionId, version: u32 },
+    #[error(transparent)]
+    Prompt(#[from] PromptRefused),
+    #[error(transparent)]
+    Close(#[from] CloseIncomplete),
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+impl From<StoreError> for ControllerError {
+    fn from(error: StoreError) -> ControllerError {
+        match error {
+            StoreError::NotFound(id) => ControllerError::NotFound(id),
+            StoreError::Exists(id) => ControllerError::Exists(id),
+            other => ControllerError::Store(other),
+        }
+    }
+}
+
+impl ControllerError {
+    /// For an opening that failed.
+    pub(crate) fn of_opening(id: SessionId, error: SessionOpenError) -> ControllerError {
+        match error {
+            SessionOpenError::Store(error) => error.into(),
+            SessionOpenError::UnknownContext { version } => ControllerError::UnknownContext { id, version },
+        }
+    }
+}

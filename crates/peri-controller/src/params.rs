@@ -1,0 +1,77 @@
+//! What the controller is given, and what it gives back.
+
+use std::sync::Arc;
+
+use peri_acp_types::ports::{
+    Clock, ConfigSource, ContextSource, HttpTransport, IdSource, McpConnector, PathResolver, Spawner, ThreadStore,
+    TrustStore, UserInteractionBroker,
+};
+use peri_acp_types::{PermissionMode, SessionEpoch, SessionId, Thread};
+use peri_config::CommandLineOverlay;
+use peri_runtime::StampedEvents;
+
+/// Everything of the process that sessions may need, put together by the composition root.
+#[derive(Clone)]
+pub struct ControllerPorts {
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<dyn IdSource>,
+    pub spawner: Arc<dyn Spawner>,
+    pub store: Arc<dyn ThreadStore>,
+    pub persistence: Persistence,
+    pub context: Arc<dyn ContextSource>,
+    pub config: Arc<dyn ConfigSource>,
+    pub trust: Arc<dyn TrustStore>,
+    pub http: Arc<dyn HttpTransport>,
+    pub mcp: Arc<dyn McpConnector>,
+    pub paths: Arc<dyn PathResolver>,
+    /// What the command line says about settings.
+    pub overlay: CommandLineOverlay,
+}
+
+/// Whether the store outlives the process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Persistence {
+    Kept,
+    GoneWithTheProcess,
+}
+
+/// The few parameters from which a session is put together.
+#[derive(Clone)]
+pub struct LiteParams {
+    /// The agent definition's reference: `main`.
+    pub agent: String,
+    /// Absolute; links are resolved.
+    pub cwd: String,
+    /// Names of MCP servers that the client offers. None is used yet; each is named in a notice.
+    pub offered_servers: Vec<String>,
+    /// The way to whoever can answer for this session.
+    pub broker: Arc<dyn UserInteractionBroker>,
+}
+
+/// A session that runs here now.
+pub struct OpenedSession {
+    pub facts: SessionFacts,
+    /// To be read by one reader until they end.
+    pub events: StampedEvents,
+}
+
+/// A session that runs here now, with its history as it stands.
+pub struct LoadedSession {
+    pub opened: OpenedSession,
+    pub thread: Thread,
+}
+
+/// What a client may want to show of a session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionFacts {
+    pub session_id: SessionId,
+    pub session_epoch: SessionEpoch,
+    /// Absolute, links resolved.
+    pub cwd: String,
+    /// `PROVIDER/MODEL`.
+    pub model: String,
+    pub permission_mode: PermissionMode,
+    /// As the model is shown them.
+    pub tools: Vec<String>,
+    pub persistence: Persistence,
+}
