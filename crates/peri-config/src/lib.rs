@@ -1,1 +1,38 @@
-//! Skeleton.
+//! The settings authority: what settings mean, where each may come from, and which of two wins.
+//!
+//! Owns: the typed settings, the order of their sources, the JSON schema, what an untrusted workspace may still say, and
+//! the text form of permission rules. Must not: read a file, the environment or the working directory; bytes arrive by
+//! [`ConfigSource`](peri_acp_types::ports::ConfigSource). Nor does it judge a command: that is the permission middleware's.
+//! Invariant: every key of a document that Peri read either has its effect or is named in a [`Diagnostic`].
+
+mod base_url;
+mod diagnostic;
+mod document;
+mod layer;
+mod load;
+mod local_rules;
+mod merge;
+mod model_ref;
+mod overlay;
+mod parse;
+mod path;
+mod read_document;
+mod reader;
+mod rule;
+mod settings;
+mod tighten;
+mod trust;
+
+pub use diagnostic::{ConfigError, Diagnostic, Severity};
+pub use document::{
+    BashDocument, ModelDocument, PermissionsDocument, Protocol, ProviderDocument, RetryDocument, SettingsDocument,
+    ThinkingDocument, schema,
+};
+pub use layer::{Layer, Origin, Origins};
+pub use load::{Resolution, load};
+pub use local_rules::{add_local_rules, local_rule_patch};
+pub use model_ref::{ModelRef, ModelRefError};
+pub use overlay::{CommandLineOverlay, SettingsArgument};
+pub use rule::{PermissionRule, RuleError, RuleSubject, split_rule_list};
+pub use settings::*;
+pub use trust::{TrustGrounds, WorkspaceTrust};

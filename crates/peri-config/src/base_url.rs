@@ -1,0 +1,94 @@
+//! Addresses of providers, as each ecosystem writes them.
+
+use http::Uri;
+
+use crate::Protocol;
+
+/// An address that can be used, and what is odd about it.
+#[derive(Debug)]
+pub(crate) struct BaseUrl {
+    /// Without a slash at the end.
+    pub(crate) url: String,
+    /// A message and a mend, where requests will probably miss.
+    pub(crate) odd: Option<(&'static str, String)>,
+}
+
+/// Checks an address. The error is a message and a mend; neither repeats the address, which may hold a password.
+pub(crate) fn check_base_url(text: &str, protocol: Protocol) -> Result<BaseUrl, (&'static str, &'static str)> {
+    let uri: Uri =
+        text.parse().map_err(|_| ("is not a URL", "write it like `http://127.0.0.1:8080` or `https://host/path`"))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) {
+        return Err(("must begin with `http://` or `https://`", "put the scheme in front of the host"));
+    }
+    let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+    if authority.contains('@') {
+        return Err(("must not hold a user or password", "use `apiKeyEnv` or `headers` instead"));
+    }
+    if uri.host().is_none_or(str::is_empty) || uri.port().is_none() && authority.ends_with(':') {
+        return Err(("must name a host", "write it like `http://127.0.0.1:8080`"));
+    }
+    if text.contains(['?', '#']) {
+        return Err((
+            "must not hold `?` or `#`",
+            "paths are added at its end; use `headers` for what each request must carry",
+        ));
+    }
+    let url = text.trim_end_matches('/').to_owned();
+    let path = uri.path().trim_end_matches('/');
+    let odd = match protocol {
+        Protocol::Anthropic => ["/v1", "/v1/messages"].into_iter().find(|end| path.ends_with(end)).map(|end| {
+            let mended = url.strip_suffix(end).unwrap_or(&url);
+            ("ends in a part that Peri adds itself (`/v1/messages`)", format!("write `{mended}`"))
+        }),
+        Protocol::OpenAiChat | Protocol::OpenAiResponses if path.is_empty() => {
+            Some(("has no path, while OpenAI's protocols usually live under `/v1`", format!("write `{url}/v1`")))
+        }
+        Protocol::OpenAiChat | Protocol::OpenAiResponses => None,
+    };
+    Ok(BaseUrl { url, odd })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, protocol: Protocol, expect: &str) {
+        let shown = match check_base_url(text, protocol) {
+            Ok(BaseUrl { url, odd: None }) => url,
+            Ok(BaseUrl { url, odd: Some((_, mend)) }) => format!("{url} | {mend}"),
+            Err((message, _)) => format!("error: {message}"),
+        };
+        assert_eq!(shown, expect, "{text}");
+    }
+
+    #[test]
+    fn addresses() {
+        use Protocol::{Anthropic, OpenAiChat, OpenAiResponses};
+        check("http://127.0.0.1:18080", Anthropic, "http://127.0.0.1:18080");
+        check("http://[::1]:18080/", Anthropic, "http://[::1]:18080");
+        check("https://host/anthropic//", Anthropic, "https://host/anthropic");
+        check("https://host/v1/", Anthropic, "https://host/v1 | write `https://host`");
+        check("https://host/a/v1/messages", Anthropic, "https://host/a/v1/messages | write `https://host/a`");
+        check("https://host/v1", OpenAiChat, "https://host/v1");
+        check("https://host", OpenAiResponses, "https://host | write `https://host/v1`");
+        check("HTTPS://host/v1", OpenAiChat, "HTTPS://host/v1");
+        for (text, message) in [
+            ("", "is not a URL"),
+            ("host:8080", "must begin with `http://` or `https://`"),
+            ("localhost", "must begin with `http://` or `https://`"),
+            ("/v1", "must begin with `http://` or `https://`"),
+            ("ftp://host", "must begin with `http://` or `https://`"),
+            ("file:///etc/passwd", "is not a URL"),
+            ("http://", "is not a URL"),
+            ("http://host:99999", "is not a URL"),
+            ("http://ho st", "is not a URL"),
+            ("http://user:secret@host", "must not hold a user or password"),
+            ("http://host/?key=1", "must not hold `?` or `#`"),
+            ("http://host/#x", "must not hold `?` or `#`"),
+            ("http://\u{7}host", "is not a URL"),
+        ] {
+            check(text, Anthropic, &format!("error: {message}"));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Laying one document over another.
+//!
+//! Owns the merge rules: rules and directories are concatenated, maps are merged by key, everything else is overridden.
+//! A provider is replaced whole, so that a key never goes to an address that came from another source.
+
+use peri_acp_types::ports::{ConfigSource, Secret};
+
+use crate::*;
+
+/// Settings under construction. Documents are applied from the lowest layer to the highest.
+pub(crate) struct Merge<'a> {
+    source: &'a dyn ConfigSource,
+    pub(crate) settings: Settings,
+    pub(crate) origins: Origins,
+}
+
+impl<'a> Merge<'a> {
+    pub(crate) fn new(source: &'a dyn ConfigSource) -> Merge<'a> {
+        Merge { source, settings: Settings::default(), origins: Origins::new() }
+    }
+
+    pub(crate) fn apply(&mut self, document: SettingsDocument, origin: &Origin) {
+        for (name, provider) in document.providers.unwrap_or_default() {
+            let provider = self.provider(provider);
+            self.origins.insert(format!("providers.{name}"), origin.clone());
+            self.settings.providers.insert(name, sourced(provider, origin));
+        }
+        for (name, value) in document.env.unwrap_or_default() {
+            self.origins.insert(format!("env.{name}"), origin.clone());
+            self.settings.env.insert(name, value);
+        }
+        self.apply_permissions(document.permissions.unwrap_or_default(), origin);
+
+        let thinking = document.thinking.unwrap_or_default();
+        let Merge { settings, origins, .. } = self;
+        let mut layer = Overrides { origin, origins };
+        layer.put("model", document.model.map(Some), &mut settings.model);
+        layer.put("maxTurns", document.max_turns.map(Some), &mut settings.max_turns);
+        layer.put("maxOutputTokens", document.max_output_tokens.map(Some), &mut settings.max_output_tokens);
+        let budget = thinking.budget_tokens.map(|tokens| (tokens > 0).then_some(tokens));
+        layer.put("thinking.budgetTokens", budget, &mut settings.thinking_budget);
+        layer.put("appendSystemPrompt", document.append_system_prompt.map(Some), &mut settings.append_system_prompt);
+        layer.put("loopGuard", document.loop_guard, &mut settings.loop_guard);
+
+        let retry = document.retry.unwrap_or_default();
+        layer.put("retry.maxAttempts", retry.max_attempts, &mut settings.retry.max_attempts);
+        layer.put("retry.firstDelaySeconds", retry.first_delay_seconds, &mut settings.retry.first_delay);
+        layer.put("retry.maxDelaySeconds", retry.max_delay_seconds, &mut settings.retry.max_delay);
+        layer.put("retry.maxRetryAfterSeconds", retry.max_retry_after_seconds, &mut settings.retry.max_retry_after);
+        layer.put("retry.idleTimeoutSeconds", retry.idle_timeout_seconds, &mut settings.retry.idle_timeout);
+
+        let bash = document.bash.unwrap_or_default();
+        layer.put("bash.defaultTimeoutSeconds", bash.default_timeout_seconds, &mut settings.bash.default_timeout);
+        layer.put("bash.maxTimeoutSeconds", bash.max_timeout_seconds, &mut settings.bash.max_timeout);
+    }
+
+    /// A variable of the environment; an empty one counts as not set.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        self.source.env(name).filter(|value| !value.trim().is_empty())
+    }
+
+    fn apply_permissions(&mut self, document: PermissionsDocument, origin: &Origin) {
+        let permissions = &mut self.settings.permissions;
+        let rules = |rules: Option<Vec<PermissionRule>>| {
+            rules.unwrap_or_default().into_iter().map(|rule| sourced(rule, origin))
+        };
+        permissions.allow.extend(rules(document.allow));
+        permissions.ask.extend(rules(document.ask));
+        permissions.deny.extend(rules(document.deny));
+        for directory in document.additional_directories.unwrap_or_default() {
+            permissions.additional_directories.push(sourced(directory, origin));
+        }
+        Overrides { origin, origins: &mut self.origins }.put("permissions.mode", document.mode, &mut permissions.mode);
+    }
+
+    fn provider(&self, document: ProviderDocument) -> Provider {
+        let key = match (document.api_key, document.api_key_env) {
+            (Some(secret), _) => ApiKey::Plain(secret),
+            (None, Some(name)) => ApiKey::Variable { value: self.variable(&name).map(Secret::new), name },
+            (None, None) => ApiKey::None,
+        };
+        Provider {
+            protocol: document.protocol,
+            base_url: document.base_url.unwrap_or_else(|| document.protocol.home().to_owned()),
+            key,
+            models: document.models.unwrap_or_default(),
+            headers: document.headers.unwrap_or_default(),
+        }
+    }
+}
+
+/// One layer's overriding of single values.
+struct Overrides<'a> {
+    origin: &'a Origin,
+    origins: &'a mut Origins,
+}
+
+impl Overrides<'_> {
+    fn put<T>(&mut self, key: &str, value: Option<T>, slot: &mut T) {
+        if let Some(value) = value {
+            *slot = value;
+            self.origins.insert(key.to_owned(), self.origin.clone());
+        }
+    }
+}
+
+fn sourced<T>(value: T, origin: &Origin) -> Sourced<T> {
+    Sourced { value, origin: origin.clone() }
+}

@@ -1,0 +1,297 @@
+//! The settings in force: every source merged, every default filled in.
+//!
+//! Owns: the defaults, and the step from a model's name to everything that a request to it needs. Must not: know which
+//! source won; [`Origins`](crate::Origins) does. Invariant: `Debug` and [`Settings::to_display_json`] show no secret.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use peri_acp_types::PermissionMode;
+use peri_acp_types::ports::{HeaderValue, Secret};
+use serde_json::{Map, Value, json};
+
+use crate::{ConfigError, ModelDocument, ModelRef, Origin, PermissionRule, Protocol};
+
+/// The provider that `ANTHROPIC_API_KEY` or `ANTHROPIC_BASE_URL` defines where settings name none.
+pub const DEFAULT_PROVIDER: &str = "anthropic";
+/// The model of [`DEFAULT_PROVIDER`] where neither settings nor `ANTHROPIC_MODEL` choose one.
+pub const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
+/// Tokens of the context window of a model of which settings say nothing.
+pub const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
+/// Tokens of an answer where `maxOutputTokens` is not set.
+pub const DEFAULT_MAX_OUTPUT_TOKENS: u32 = 32_000;
+/// What a display shows in a secret's place.
+pub const REDACTED: &str = "[redacted]";
+
+/// The settings in force.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// None where nothing chooses one: see [`Settings::chosen_model`].
+    pub model: Option<ModelRef>,
+    pub providers: BTreeMap<String, Sourced<Provider>>,
+    pub permissions: Permissions,
+    /// Variables for the processes of tools. Secret, since tokens are handed to tools this way.
+    pub env: BTreeMap<String, Secret>,
+    /// Requests to the model within one turn, at least 1. None: no bound.
+    pub max_turns: Option<u32>,
+    /// What was asked for; [`ResolvedModel::max_output_tokens`] is what a model can give of it.
+    pub max_output_tokens: Option<u32>,
+    /// Tokens for thoughts, at least 1024. None: the request does not mention it.
+    pub thinking_budget: Option<u32>,
+    pub append_system_prompt: Option<String>,
+    /// Equal calls with equal results until the model gets a notice. 0: off.
+    pub loop_guard: u32,
+    pub retry: RetrySettings,
+    pub bash: BashSettings,
+}
+
+/// A value and the file, variable or option that set it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sourced<T> {
+    pub value: T,
+    pub origin: Origin,
+}
+
+/// Rules of all sources, lowest first, and the mode for what no rule is about. deny > ask > allow.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Permissions {
+    pub allow: Vec<Sourced<PermissionRule>>,
+    pub ask: Vec<Sourced<PermissionRule>>,
+    pub deny: Vec<Sourced<PermissionRule>>,
+    pub mode: PermissionMode,
+    /// Absolute, but not resolved: links, `..` and existence are the reader's to check.
+    pub additional_directories: Vec<Sourced<String>>,
+}
+
+/// A place where models are.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Provider {
+    pub protocol: Protocol,
+    /// Anthropic without `/v1`, OpenAI with it. No slash at the end.
+    pub base_url: String,
+    pub key: ApiKey,
+    pub models: BTreeMap<String, ModelDocument>,
+    pub headers: BTreeMap<String, Secret>,
+}
+
+/// Where a provider's key comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ApiKey {
+    /// The endpoint wants none.
+    None,
+    /// It stands in the settings.
+    Plain(Secret),
+    /// It is in an environment variable; None where that is not set or empty.
+    Variable { name: String, value: Option<Secret> },
+}
+
+/// When a failed request is tried again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RetrySettings {
+    /// Attempts per request, the first included. At least 1.
+    pub max_attempts: u32,
+    pub first_delay: Duration,
+    pub max_delay: Duration,
+    /// A Retry-After beyond this ends the turn instead of holding it.
+    pub max_retry_after: Duration,
+    /// No byte for so long on an open stream, or no answer at all.
+    pub idle_timeout: Duration,
+}
+
+/// Limits of the Bash tool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BashSettings {
+    /// Foreground time where the call does not say. Never more than `max_timeout`.
+    pub default_timeout: Duration,
+    /// The longest foreground time that a call may ask for.
+    pub max_timeout: Duration,
+}
+
+/// Everything that a request to a model needs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ResolvedModel {
+    /// The provider's configured name.
+    pub provider: String,
+    pub protocol: Protocol,
+    /// As in [`Provider::base_url`].
+    pub base_url: String,
+    pub api_key: Option<Secret>,
+    pub headers: Vec<(String, HeaderValue)>,
+    /// The model's id at the provider.
+    pub model: String,
+    /// Tokens, output included.
+    pub context_window: u64,
+    /// Tokens, thoughts included. At most half of the window.
+    pub max_output_tokens: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            model: None,
+            providers: BTreeMap::new(),
+            permissions: Permissions::default(),
+            env: BTreeMap::new(),
+            max_turns: None,
+            max_output_tokens: None,
+            thinking_budget: None,
+            append_system_prompt: None,
+            loop_guard: 4,
+            retry: RetrySettings::default(),
+            bash: BashSettings::default(),
+        }
+    }
+}
+
+impl Default for RetrySettings {
+    fn default() -> RetrySettings {
+        RetrySettings {
+            max_attempts: 6,
+            first_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(30),
+            max_retry_after: Duration::from_secs(300),
+            idle_timeout: Duration::from_secs(180),
+        }
+    }
+}
+
+impl Default for BashSettings {
+    fn default() -> BashSettings {
+        BashSettings { default_timeout: Duration::from_secs(120), max_timeout: Duration::from_secs(600) }
+    }
+}
+
+impl Settings {
+    /// The model that a session starts with.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoModel`], which says how to choose one.
+    pub fn chosen_model(&self) -> Result<&ModelRef, ConfigError> {
+        self.model.as_ref().ok_or_else(|| ConfigError::NoModel { providers: self.provider_names() })
+    }
+
+    /// Everything that a request to that model needs. A model that settings do not list has the default limits.
+    ///
+    /// # Errors
+    /// [`ConfigError::UnknownProvider`], [`ConfigError::KeyMissing`], [`ConfigError::KeyUnusable`] or
+    /// [`ConfigError::ThinkingBudget`]; each says what to set.
+    pub fn provider_for(&self, model: &ModelRef) -> Result<ResolvedModel, ConfigError> {
+        let Some(Sourced { value: provider, origin }) = self.providers.get(model.provider()) else {
+            return Err(ConfigError::UnknownProvider { model: model.clone(), known: self.provider_names() });
+        };
+        let limits = provider.models.get(model.model()).copied().unwrap_or_default();
+        let context_window = limits.context_window.unwrap_or(DEFAULT_CONTEXT_WINDOW);
+        let max_output_tokens = self.output_tokens(limits.max_output_tokens, context_window);
+        if let Some(budget) = self.thinking_budget.filter(|budget| *budget >= max_output_tokens) {
+            return Err(ConfigError::ThinkingBudget { model: model.clone(), budget, max_output: max_output_tokens });
+        }
+        let header = |(name, value): (&String, &Secret)| (name.clone(), HeaderValue::Secret(value.clone()));
+        Ok(ResolvedModel {
+            provider: model.provider().to_owned(),
+            protocol: provider.protocol,
+            base_url: provider.base_url.clone(),
+            api_key: provider.key.usable(model.provider(), origin)?,
+            headers: provider.headers.iter().map(header).collect(),
+            model: model.model().to_owned(),
+            context_window,
+            max_output_tokens,
+        })
+    }
+
+    /// The settings in the shape of a document, for people: secrets are replaced by [`REDACTED`].
+    pub fn to_display_json(&self) -> Value {
+        let rules = |rules: &[Sourced<PermissionRule>]| -> Vec<String> {
+            rules.iter().map(|rule| rule.value.to_string()).collect()
+        };
+        let directories: Vec<&str> =
+            self.permissions.additional_directories.iter().map(|directory| directory.value.as_str()).collect();
+        let providers: Map<String, Value> =
+            self.providers.iter().map(|(name, provider)| (name.clone(), provider.value.to_display_json())).collect();
+        json!({
+            "model": self.model.as_ref().map(ModelRef::to_string),
+            "providers": providers,
+            "permissions": {
+                "allow": rules(&self.permissions.allow),
+                "ask": rules(&self.permissions.ask),
+                "deny": rules(&self.permissions.deny),
+                "mode": self.permissions.mode.as_str(),
+                "additionalDirectories": directories,
+            },
+            "env": redacted(&self.env),
+            "maxTurns": self.max_turns,
+            "maxOutputTokens": self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT_TOKENS),
+            "thinking": { "budgetTokens": self.thinking_budget.unwrap_or(0) },
+            "appendSystemPrompt": self.append_system_prompt,
+            "loopGuard": self.loop_guard,
+            "retry": {
+                "maxAttempts": self.retry.max_attempts,
+                "firstDelaySeconds": self.retry.first_delay.as_secs_f64(),
+                "maxDelaySeconds": self.retry.max_delay.as_secs_f64(),
+                "maxRetryAfterSeconds": self.retry.max_retry_after.as_secs_f64(),
+                "idleTimeoutSeconds": self.retry.idle_timeout.as_secs_f64(),
+            },
+            "bash": {
+                "defaultTimeoutSeconds": self.bash.default_timeout.as_secs_f64(),
+                "maxTimeoutSeconds": self.bash.max_timeout.as_secs_f64(),
+            },
+        })
+    }
+
+    fn provider_names(&self) -> Vec<String> {
+        self.providers.keys().cloned().collect()
+    }
+
+    /// What was asked for, within what the model can give and without crowding the input out of its window.
+    fn output_tokens(&self, limit: Option<u32>, context_window: u64) -> u32 {
+        let asked = self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT_TOKENS);
+        let half_window = u32::try_from(context_window / 2).unwrap_or(u32::MAX);
+        asked.min(limit.unwrap_or(u32::MAX)).min(half_window)
+    }
+}
+
+impl Provider {
+    fn to_display_json(&self) -> Value {
+        let limits = |model: &ModelDocument| {
+            let mut shown = Map::new();
+            shown.extend(model.context_window.map(|window| ("contextWindow".to_owned(), json!(window))));
+            shown.extend(model.max_output_tokens.map(|output| ("maxOutputTokens".to_owned(), json!(output))));
+            Value::Object(shown)
+        };
+        let mut shown = Map::new();
+        shown.insert("protocol".to_owned(), json!(self.protocol.as_str()));
+        shown.insert("baseUrl".to_owned(), json!(self.base_url));
+        match &self.key {
+            ApiKey::None => {}
+            ApiKey::Plain(_) => shown.extend([("apiKey".to_owned(), json!(REDACTED))]),
+            ApiKey::Variable { name, .. } => shown.extend([("apiKeyEnv".to_owned(), json!(name))]),
+        }
+        let models: Map<String, Value> = self.models.iter().map(|(id, model)| (id.clone(), limits(model))).collect();
+        shown.insert("models".to_owned(), Value::Object(models));
+        shown.insert("headers".to_owned(), redacted(&self.headers));
+        Value::Object(shown)
+    }
+}
+
+impl ApiKey {
+    /// The key as it can be sent. White space around it (a line break from a file, say) is no part of it.
+    fn usable(&self, provider: &str, origin: &Origin) -> Result<Option<Secret>, ConfigError> {
+        let (secret, place) = match self {
+            ApiKey::None => return Ok(None),
+            ApiKey::Plain(secret) => (secret, format!("`apiKey` in {origin}")),
+            ApiKey::Variable { name, value: Some(secret) } => (secret, format!("environment variable {name}")),
+            ApiKey::Variable { name, value: None } => {
+                let (provider, variable) = (provider.to_owned(), name.clone());
+                return Err(ConfigError::KeyMissing { provider, variable, origin: origin.clone() });
+            }
+        };
+        let key = secret.reveal().trim();
+        if key.is_empty() || !key.chars().all(|c| c.is_ascii_graphic()) {
+            return Err(ConfigError::KeyUnusable { provider: provider.to_owned(), place });
+        }
+        Ok(Some(Secret::new(key)))
+    }
+}
+
+fn redacted(secrets: &BTreeMap<String, Secret>) -> Value {
+    Value::Object(secrets.keys().map(|name| (name.clone(), json!(REDACTED))).collect())
+}
