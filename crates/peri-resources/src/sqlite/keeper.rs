@@ -1,0 +1,174 @@
+//! The keeper: the one thread that has the connection, and what it does between requests.
+//!
+//! SQLite blocks, and waits up to the busy limit for other processes; a thread of its own keeps that off the runtime,
+//! whichever runtime it is. Invariant: an operation runs on the file that lies at the path now. A file that was moved or
+//! removed under us would take our writes with it, so it is noticed before and after each operation.
+
+use futures::StreamExt;
+use futures::channel::{mpsc, oneshot};
+use peri_acp_types::StoreError;
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::open::{self, Database, Origin};
+use super::trouble::Trouble;
+use super::{JournalMode, SqliteConfig, StoreOpenReport};
+
+/// A request, with the way to answer it inside.
+pub(super) type Job = Box<dyn FnOnce(&mut Keeper) + Send>;
+
+/// When a write is safe from a loss of power. It is safe from the end of any process at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Durability {
+    /// Before it is acknowledged.
+    AtOnce,
+    /// With the next write that is safe at once. For the steps of opening a session, which come before its first input
+    /// and would make the start wait for the disk again and again.
+    WithTheNext,
+}
+
+/// The state of the thread.
+pub(super) struct Keeper {
+    config: SqliteConfig,
+    database: Option<Database>,
+    /// What the first attempt to open met, for the first request.
+    opening: Option<StoreError>,
+    report: StoreOpenReport,
+    /// Dropped once the file is closed.
+    closed: Vec<oneshot::Sender<()>>,
+}
+
+/// Runs requests in their order until the last handle is gone, then closes the file.
+pub(super) fn run(config: SqliteConfig, mut jobs: mpsc::Receiver<Job>) {
+    let mut keeper = Keeper::new(config);
+    // At once, so that the file is open by the time that it is needed.
+    match keeper.open() {
+        Ok(database) => keeper.database = Some(database),
+        Err(error) => keeper.opening = Some(error),
+    }
+    while let Some(job) = futures::executor::block_on(jobs.next()) {
+        job(&mut keeper);
+    }
+    if let Some(database) = keeper.database {
+        database.close();
+    }
+}
+
+impl Keeper {
+    fn new(config: SqliteConfig) -> Keeper {
+        let report = StoreOpenReport { path: config.path.clone(), ..StoreOpenReport::default() };
+        Keeper { config, database: None, opening: None, report, closed: Vec::new() }
+    }
+
+    /// Whoever waits for that sender's end waits for the file to be closed.
+    pub(super) fn tell_when_closed(&mut self, closed: oneshot::Sender<()>) {
+        self.closed.push(closed);
+    }
+
+    /// The report, once the database is open.
+    pub(super) fn report(&mut self) -> Result<StoreOpenReport, StoreError> {
+        self.ready()?;
+        Ok(self.report.clone())
+    }
+
+    /// Runs a read, all of it at one moment of the store. `doing` completes "cannot ...".
+    pub(super) fn read<T>(
+        &mut self,
+        doing: &str,
+        work: impl FnOnce(&Connection) -> Result<T, Trouble>,
+    ) -> Result<T, StoreError> {
+        let database = self.ready()?;
+        let outcome = transact(&mut database.connection, TransactionBehavior::Deferred, work);
+        self.conclude(doing, outcome)
+    }
+
+    /// Runs a write: all of it or nothing. `doing` completes "cannot ...".
+    pub(super) fn write<T>(
+        &mut self,
+        doing: &str,
+        durability: Durability,
+        work: impl FnOnce(&Connection) -> Result<T, Trouble>,
+    ) -> Result<T, StoreError> {
+        let database = self.ready()?;
+        let outcome = set_durability(database, durability)
+            .and_then(|()| transact(&mut database.connection, TransactionBehavior::Immediate, work));
+        let value = self.conclude(doing, outcome)?;
+        match &self.database {
+            Some(database) if database.is_in_place() => Ok(value),
+            Some(_) | None => {
+                let path = self.config.path.display();
+                Err(StoreError::Unknown(format!("{path} was moved or removed by another program meanwhile")))
+            }
+        }
+    }
+
+    /// The database that lies at the path now.
+    fn ready(&mut self) -> Result<&mut Database, StoreError> {
+        if let Some(error) = self.opening.take() {
+            return Err(error);
+        }
+        let database = match self.database.take() {
+            Some(database) if database.is_in_place() => database,
+            Some(_) => {
+                let path = self.config.path.display();
+                self.report
+                    .notices
+                    .push(format!("{path} was moved or removed by another program; it was opened anew."));
+                self.open()?
+            }
+            None => self.open()?,
+        };
+        Ok(self.database.insert(database))
+    }
+
+    fn open(&mut self) -> Result<Database, StoreError> {
+        let database = open::open(&self.config, &mut self.report.notices)?;
+        self.report.path = database.place.path().to_owned();
+        self.report.journal = database.journal;
+        self.report.created = database.origin == Origin::Created;
+        Ok(database)
+    }
+
+    fn conclude<T>(&mut self, doing: &str, outcome: Result<T, Trouble>) -> Result<T, StoreError> {
+        match outcome {
+            Err(trouble) if trouble.is_damage() => Err(self.replace_damaged(trouble)),
+            outcome => outcome.map_err(|trouble| trouble.tell(&self.report.path, doing)),
+        }
+    }
+
+    /// The operation that met the damage fails; the next one finds the new store, with what could be saved.
+    fn replace_damaged(&mut self, trouble: Trouble) -> StoreError {
+        let Some(Database { connection, place, identity, .. }) = self.database.take() else {
+            return trouble.tell(&self.report.path, "use the store");
+        };
+        drop(connection);
+        match open::replace_after_damage(&place, identity, self.config.busy_limit, &trouble) {
+            Ok((database, notice)) => {
+                self.database = database;
+                self.report.notices.push(notice.clone());
+                StoreError::Failed(format!("{notice} Nothing was written; try again."))
+            }
+            Err(error) => error,
+        }
+    }
+}
+
+fn transact<T>(
+    connection: &mut Connection,
+    behavior: TransactionBehavior,
+    work: impl FnOnce(&Connection) -> Result<T, Trouble>,
+) -> Result<T, Trouble> {
+    let tx = connection.transaction_with_behavior(behavior)?;
+    let value = work(&tx)?;
+    tx.commit().map_err(Trouble::Commit)?;
+    Ok(value)
+}
+
+fn set_durability(database: &Database, durability: Durability) -> Result<(), Trouble> {
+    let level = match (durability, database.journal) {
+        (Durability::AtOnce, JournalMode::Wal) => "FULL",
+        (Durability::WithTheNext, JournalMode::Wal) => "NORMAL",
+        // A rollback journal that is not synced at each commit could bring a committed change to nothing.
+        (_, JournalMode::Rollback) => "EXTRA",
+    };
+    Ok(database.connection.pragma_update(None, "synchronous", level)?)
+}

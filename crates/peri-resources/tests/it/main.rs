@@ -1,0 +1,3 @@
+//! The stores and the surroundings, from outside.
+
+mod conformance;
