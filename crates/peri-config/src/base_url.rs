@@ -24,8 +24,11 @@ pub(crate) fn check_base_url(text: &str, protocol: Protocol) -> Result<BaseUrl, 
     if authority.contains('@') {
         return Err(("must not hold a user or password", "use `apiKeyEnv` or `headers` instead"));
     }
-    if uri.host().is_none_or(str::is_empty) || uri.port().is_none() && authority.ends_with(':') {
+    let Some(host) = uri.host().filter(|host| !host.is_empty()) else {
         return Err(("must name a host", "write it like `http://127.0.0.1:8080`"));
+    };
+    if uri.port_u16().is_none() && authority != host {
+        return Err(("has a port that cannot be", "ports go from 1 to 65535"));
     }
     if text.contains(['?', '#']) {
         return Err((
@@ -81,7 +84,8 @@ mod tests {
             ("ftp://host", "must begin with `http://` or `https://`"),
             ("file:///etc/passwd", "is not a URL"),
             ("http://", "is not a URL"),
-            ("http://host:99999", "is not a URL"),
+            ("http://host:99999", "has a port that cannot be"),
+            ("http://host:", "has a port that cannot be"),
             ("http://ho st", "is not a URL"),
             ("http://user:secret@host", "must not hold a user or password"),
             ("http://host/?key=1", "must not hold `?` or `#`"),

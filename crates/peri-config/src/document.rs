@@ -243,6 +243,9 @@ fn forbid_null(schema: &mut Schema) {
             map.insert("type".to_owned(), only);
         }
     }
+    if let Some(Value::Array(words)) = map.get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
     if let Some(Value::Array(choices)) = map.get_mut("anyOf") {
         choices.retain(|choice| choice.get("type").is_none_or(|kind| kind != "null"));
         if let [Value::Object(only)] = choices.as_slice() {

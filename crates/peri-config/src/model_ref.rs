@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::path::steers_display;
+
 /// The longest name of a model that is accepted, in bytes.
 const MAX_BYTES: usize = 512;
 
@@ -36,7 +38,7 @@ impl FromStr for ModelRef {
     type Err = ModelRefError;
 
     fn from_str(text: &str) -> Result<ModelRef, ModelRefError> {
-        let unusable = |c: char| c.is_whitespace() || c.is_control();
+        let unusable = |c: char| c.is_whitespace() || steers_display(c);
         match text.split_once('/') {
             Some((provider, model))
                 if !provider.is_empty() && !model.is_empty() && text.len() <= MAX_BYTES && !text.contains(unusable) =>

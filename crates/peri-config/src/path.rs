@@ -62,12 +62,14 @@ pub(crate) fn shown_text(text: &str) -> String {
 
 /// The text with control characters escaped, so that it cannot steer a terminal.
 pub(crate) fn visible(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if steers(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+        if steers_display(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
     }
     shown
+}
+
+/// True for characters that do something to a display instead of being shown: controls and changes of direction.
+pub(crate) fn steers_display(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

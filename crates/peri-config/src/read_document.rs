@@ -7,6 +7,7 @@ use peri_acp_types::ports::Secret;
 use serde_json::{Map, Value};
 
 use crate::base_url::check_base_url;
+use crate::path::steers_display;
 use crate::reader::{Fields, Node, Sink};
 use crate::*;
 
@@ -56,7 +57,7 @@ fn read_provider(name: &str, node: Node<'_>) -> Option<ProviderDocument> {
         fields.error_at("protocol", "is missing", format!("set it to one of {}", words.join(", ")));
     }
     let protocol = fields.get("protocol", |node| node.word(&Protocol::WORDS));
-    let base_url = fields.get("baseUrl", |node| read_base_url(node, protocol?));
+    let base_url = fields.get("baseUrl", |node| read_base_url(node, protocol));
     let api_key_env = fields.get("apiKeyEnv", read_variable_name);
     let api_key = fields.get("apiKey", read_key);
     let models = fields.get("models", |node| node.map(read_model));
@@ -68,8 +69,9 @@ fn read_provider(name: &str, node: Node<'_>) -> Option<ProviderDocument> {
     Some(ProviderDocument { protocol: protocol?, base_url, api_key_env, api_key, models, headers })
 }
 
-fn read_base_url(node: Node<'_>, protocol: Protocol) -> Option<String> {
-    match check_base_url(node.text()?, protocol) {
+/// Without a protocol the address cannot be judged; that the protocol is missing is said already.
+fn read_base_url(node: Node<'_>, protocol: Option<Protocol>) -> Option<String> {
+    match check_base_url(node.text()?, protocol?) {
         Ok(base) => {
             if let Some((message, mend)) = base.odd {
                 node.warn(message, mend);
@@ -107,7 +109,7 @@ fn warn_of_plain_secret(node: Node<'_>, instead: &str) {
 }
 
 fn read_model(id: &str, node: Node<'_>) -> Option<ModelDocument> {
-    if id.is_empty() || id.contains(|c: char| c.is_whitespace() || c.is_control()) {
+    if id.is_empty() || id.contains(|c: char| c.is_whitespace() || steers_display(c)) {
         return node.error("has a name that `model` could not use", "write the model's id without spaces");
     }
     let mut fields = node.fields()?;

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::path::steers_display;
+
 /// The longest rule that is accepted, in bytes.
 const MAX_RULE_BYTES: usize = 4096;
 /// How a rule names something of a configured MCP server.
@@ -36,7 +38,7 @@ pub enum RuleError {
     Empty,
     #[error("must not be longer than {MAX_RULE_BYTES} bytes")]
     TooLong,
-    #[error("must not hold line breaks or control characters")]
+    #[error("must not hold line breaks or other control characters")]
     ControlCharacter,
     #[error("must begin with the name of a tool (letters, digits, `_`, `-`), right before `(` if there is one")]
     ToolName,
@@ -85,7 +87,7 @@ impl FromStr for PermissionRule {
         if text.len() > MAX_RULE_BYTES {
             return Err(RuleError::TooLong);
         }
-        if text.contains(char::is_control) {
+        if text.contains(steers_display) {
             return Err(RuleError::ControlCharacter);
         }
         let (name, pattern) = match text.split_once('(') {

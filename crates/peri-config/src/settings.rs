@@ -207,7 +207,7 @@ impl Settings {
             self.permissions.additional_directories.iter().map(|directory| directory.value.as_str()).collect();
         let providers: Map<String, Value> =
             self.providers.iter().map(|(name, provider)| (name.clone(), provider.value.to_display_json())).collect();
-        json!({
+        let shown = json!({
             "model": self.model.as_ref().map(ModelRef::to_string),
             "providers": providers,
             "permissions": {
@@ -234,7 +234,8 @@ impl Settings {
                 "defaultTimeoutSeconds": self.bash.default_timeout.as_secs_f64(),
                 "maxTimeoutSeconds": self.bash.max_timeout.as_secs_f64(),
             },
-        })
+        });
+        without_nulls(shown)
     }
 
     fn provider_names(&self) -> Vec<String> {
@@ -290,6 +291,14 @@ impl ApiKey {
         }
         Ok(Some(Secret::new(key)))
     }
+}
+
+/// What is not set does not appear.
+fn without_nulls(mut shown: Value) -> Value {
+    if let Value::Object(map) = &mut shown {
+        map.retain(|_, value| !value.is_null());
+    }
+    shown
 }
 
 fn redacted(secrets: &BTreeMap<String, Secret>) -> Value {

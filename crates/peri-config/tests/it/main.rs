@@ -1,0 +1,11 @@
+//! Tests of the settings authority against sources in memory.
+
+mod documents;
+mod hostile;
+mod layers;
+mod local_rules;
+mod memory;
+mod models;
+mod rules;
+mod schema;
+mod trust;
