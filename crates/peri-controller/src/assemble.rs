@@ -6,10 +6,10 @@ use peri_acp_types::ports::{BuiltinSettings, McpServerSpec, McpTransport};
 use peri_acp_types::{NoticeKind, PermissionMode, SessionId};
 use peri_agent::{Middleware, RetryPolicy, SessionConfig, SessionLimits};
 use peri_config::{Protocol, Resolution, ResolvedModel, Settings};
-use peri_model::{LanguageModel, ModelEndpoint, ModelProtocol, Thinking};
+use peri_model::{ModelEndpoint, ModelProtocol, Thinking};
 
 use crate::definitions::definition;
-use crate::{ControllerError, ControllerPorts, LiteParams};
+use crate::{ControllerError, ControllerPorts, LiteParams, ModelConnector};
 
 /// The builtin MCP servers of every session, in the order in which the model is shown their tools.
 const BUILTIN_SERVERS: [&str; 1] = ["workspace"];
@@ -23,6 +23,7 @@ pub(crate) struct Assembly {
 /// Reads settings and chooses everything. Opens nothing.
 pub(crate) async fn assemble(
     ports: &ControllerPorts,
+    models: &dyn ModelConnector,
     params: LiteParams,
     session_id: SessionId,
 ) -> Result<Assembly, ControllerError> {
@@ -47,7 +48,7 @@ pub(crate) async fn assemble(
             parent: None,
             definition: definition(&params.agent, settings)?,
             limits: limits(settings, max_output_tokens),
-            model: connect(ports, settings, model)?,
+            model: models.connect(endpoint(settings, model)?),
             middlewares: chain(ports, &params, &resolution, &cwd, &roots),
             cwd,
             roots,
@@ -75,11 +76,7 @@ async fn roots(ports: &ControllerPorts, cwd: &str, settings: &Settings) -> Vec<S
     roots
 }
 
-fn connect(
-    ports: &ControllerPorts,
-    settings: &Settings,
-    model: ResolvedModel,
-) -> Result<Arc<dyn LanguageModel>, ControllerError> {
+fn endpoint(settings: &Settings, model: ResolvedModel) -> Result<ModelEndpoint, ControllerError> {
     let protocol = match model.protocol {
         Protocol::Anthropic => ModelProtocol::AnthropicMessages,
         other => {
@@ -90,7 +87,7 @@ fn connect(
             )));
         }
     };
-    let endpoint = ModelEndpoint {
+    Ok(ModelEndpoint {
         provider: model.provider,
         protocol,
         base_url: model.base_url,
@@ -99,8 +96,7 @@ fn connect(
         model: model.model,
         context_window: model.context_window,
         idle_timeout: settings.retry.idle_timeout,
-    };
-    Ok(peri_model::connect(endpoint, ports.http.clone(), ports.clock.clone()))
+    })
 }
 
 fn limits(settings: &Settings, max_output_tokens: u32) -> SessionLimits {

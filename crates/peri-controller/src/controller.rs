@@ -1,5 +1,6 @@
 //! The controller: opens sessions, finds them, forwards to them, sees them closed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use peri_acp_types::ports::{ThreadPage, ThreadQuery};
@@ -7,10 +8,11 @@ use peri_acp_types::{Content, PermissionMode, SessionEpoch, SessionId, Thread, T
 use peri_agent::{
     CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, QueueOnCancel, SessionHandle, SessionPorts,
 };
-use peri_runtime::Runtime;
+use peri_runtime::{AlreadyOpen, Runtime};
 
 use crate::assemble::{Assembly, assemble};
-use crate::{ControllerError, ControllerPorts, LiteParams, LoadedSession, OpenedSession, SessionFacts};
+use crate::models::HttpModels;
+use crate::{ControllerError, ControllerPorts, LiteParams, LoadedSession, ModelConnector, OpenedSession, SessionFacts};
 
 /// What a client should wait before it asks again to close.
 const CLOSE_RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -19,12 +21,21 @@ const CLOSE_RETRY_AFTER: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct Controller {
     ports: ControllerPorts,
+    models: Arc<dyn ModelConnector>,
     runtime: Runtime,
 }
 
 impl Controller {
+    /// A controller whose models are reached over HTTP.
     pub fn new(ports: ControllerPorts) -> Controller {
-        Controller { ports, runtime: Runtime::default() }
+        let models = Arc::new(HttpModels { http: ports.http.clone(), clock: ports.clock.clone() });
+        Controller { ports, models, runtime: Runtime::default() }
+    }
+
+    /// Takes models from elsewhere.
+    #[must_use]
+    pub fn with_models(self, models: Arc<dyn ModelConnector>) -> Controller {
+        Controller { models, ..self }
     }
 
     /// Creates a session and runs it. `id` is the client's choice; None: a new one.
@@ -38,7 +49,7 @@ impl Controller {
     ) -> Result<OpenedSession, ControllerError> {
         let id = id.unwrap_or_else(|| SessionId(self.ports.ids.uuid()));
         let reservation = self.runtime.reserve(id)?;
-        let Assembly { config, permission_mode } = assemble(&self.ports, params, id).await?;
+        let Assembly { config, permission_mode } = assemble(&self.ports, self.models.as_ref(), params, id).await?;
         let (cwd, model) = (config.cwd.clone(), config.model.name().to_owned());
         let created = peri_agent::create_session(config, self.session_ports()).await;
         let (handle, lane) = created.map_err(|error| ControllerError::of_opening(id, error))?;
@@ -51,9 +62,15 @@ impl Controller {
     /// # Errors
     /// [`ControllerError`]; nothing runs then.
     pub async fn load_session(&self, params: LiteParams, id: SessionId) -> Result<LoadedSession, ControllerError> {
-        let reservation = self.runtime.reserve(id)?;
+        let reservation = match self.runtime.reserve(id) {
+            Ok(reservation) => reservation,
+            Err(already_open) => return Err(self.why_open(already_open).await),
+        };
         let thread = self.ports.store.load(id).await?;
-        let Assembly { config, permission_mode } = assemble(&self.ports, params, id).await?;
+        let Assembly { config, permission_mode } = assemble(&self.ports, self.models.as_ref(), params, id).await?;
+        if config.cwd != thread.meta.cwd {
+            return Err(ControllerError::OtherCwd { id, stored: thread.meta.cwd, asked: config.cwd });
+        }
         let (cwd, model) = (config.cwd.clone(), config.model.name().to_owned());
         let opened = peri_agent::open_session(thread.clone(), config, self.session_ports()).await;
         let (handle, lane) = opened.map_err(|error| ControllerError::of_opening(id, error))?;
@@ -92,10 +109,14 @@ impl Controller {
             return self.ports.store.load(id).await.map(drop).map_err(ControllerError::from);
         };
         let epoch = handle.session_epoch();
-        handle.close(deadline).await?;
+        let settled = async {
+            handle.close(deadline).await?;
+            self.runtime.drained(id, epoch).await;
+            Ok::<(), CloseIncomplete>(())
+        };
         tokio::select! {
             biased;
-            () = self.runtime.drained(id, epoch) => {}
+            settled = settled => settled?,
             () = self.ports.clock.sleep(deadline) => {
                 let reasons = vec![CloseReason::EventsUndelivered];
                 return Err(CloseIncomplete { reasons, retry_after: CLOSE_RETRY_AFTER }.into());
@@ -141,15 +162,28 @@ impl Controller {
 
     /// Cancels what runs and closes every session. Returns what could not be confirmed, a line each.
     pub async fn shutdown(&self, deadline: Duration) -> Vec<String> {
-        let handles = self.runtime.open_sessions();
-        let closings = handles.iter().map(|handle| self.cancel_and_close(handle, deadline));
-        futures::future::join_all(closings).await.into_iter().flatten().collect()
+        self.end_all(&self.runtime.open_sessions(), deadline).await
+    }
+
+    /// The same for some sessions: those of a client that is gone.
+    pub async fn end_sessions(&self, ids: &[SessionId], deadline: Duration) -> Vec<String> {
+        let handles: Vec<SessionHandle> = ids.iter().filter_map(|id| self.runtime.find(*id)).collect();
+        self.end_all(&handles, deadline).await
+    }
+
+    async fn end_all(&self, handles: &[SessionHandle], deadline: Duration) -> Vec<String> {
+        let ends = handles.iter().map(|handle| self.cancel_and_close(handle, deadline));
+        futures::future::join_all(ends).await.into_iter().flatten().collect()
     }
 
     async fn cancel_and_close(&self, handle: &SessionHandle, deadline: Duration) -> Option<String> {
         let id = handle.session_id();
         let give_up = self.ports.clock.monotonic() + deadline;
-        handle.cancel(CancelTarget::Current, QueueOnCancel::Clear).await;
+        tokio::select! {
+            biased;
+            _ = handle.cancel(CancelTarget::Current, QueueOnCancel::Clear) => {}
+            () = self.ports.clock.sleep(deadline) => {}
+        }
         loop {
             let left = give_up.saturating_sub(self.ports.clock.monotonic());
             match self.close_session(id, left).await {
@@ -159,6 +193,17 @@ impl Controller {
                 }
                 Err(error) => return Some(format!("session {id}: {error}")),
             }
+        }
+    }
+
+    /// A session that is being closed is about to be free; any other that is open stays so.
+    async fn why_open(&self, already_open: AlreadyOpen) -> ControllerError {
+        match self.ports.store.load(already_open.0).await {
+            Ok(thread) if thread.close_intent == Some(thread.epoch) => {
+                let reasons = vec![CloseReason::TasksActive];
+                CloseIncomplete { reasons, retry_after: CLOSE_RETRY_AFTER }.into()
+            }
+            Ok(_) | Err(_) => already_open.into(),
         }
     }
 

@@ -18,6 +18,9 @@ pub enum ControllerError {
     UnknownAgent(String),
     #[error("{0}: the working directory must be an absolute path")]
     RelativeCwd(String),
+    /// A stored session's tools and instructions are those of its own directory.
+    #[error("session {id} belongs to {stored}, not to {asked}; open it there")]
+    OtherCwd { id: SessionId, stored: String, asked: String },
     #[error("no session {0}")]
     NotFound(SessionId),
     #[error("session {0} exists already; resume it, or choose another id")]

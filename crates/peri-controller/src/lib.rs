@@ -8,10 +8,12 @@ mod assemble;
 mod controller;
 mod definitions;
 mod error;
+mod models;
 mod params;
 
 pub use controller::Controller;
 pub use error::ControllerError;
+pub use models::ModelConnector;
 pub use params::*;
 pub use peri_agent::{CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel};
 pub use peri_runtime::StampedEvents;
