@@ -64,6 +64,11 @@ impl FakeStore {
         lock(&self.threads).get(&id).cloned()
     }
 
+    /// Puts a thread there as it is, whatever was there.
+    pub fn put(&self, thread: Thread) {
+        lock(&self.threads).insert(thread.meta.id, thread);
+    }
+
     /// Another process takes the session over: its next epoch is in force.
     pub fn take_over(&self, id: SessionId) {
         if let Some(thread) = lock(&self.threads).get_mut(&id) {

@@ -88,6 +88,13 @@ pub struct FakeIds {
     given: AtomicU64,
 }
 
+impl FakeIds {
+    /// Ids that differ from those of another source, as those of another process do.
+    pub fn starting_at(given: u64) -> FakeIds {
+        FakeIds { given: AtomicU64::new(given) }
+    }
+}
+
 impl IdSource for FakeIds {
     fn uuid(&self) -> Uuid {
         let number = self.given.fetch_add(1, Ordering::Relaxed) + 1;
