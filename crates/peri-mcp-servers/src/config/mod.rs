@@ -1,0 +1,1 @@
+//! Configuration sources: file bodies and named environment.

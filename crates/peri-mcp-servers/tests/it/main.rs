@@ -1,0 +1,10 @@
+//! The crate's tests: a real MCP client talks to the server over an in-memory duplex.
+
+mod bash;
+mod edit;
+mod protocol;
+mod reach;
+mod read;
+mod search;
+mod support;
+mod write;
