@@ -1,5 +1,7 @@
 //! Tests of the settings authority against sources in memory.
 
+#![cfg(test)]
+
 mod documents;
 mod hostile;
 mod layers;

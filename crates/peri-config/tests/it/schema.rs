@@ -58,10 +58,9 @@ fn every_key_of_the_schema_is_read_and_documented() {
             "{key}: {errors:?}"
         );
         let name = path.last().unwrap();
-        assert!(
-            name == "*" || PAGE.contains(&format!("`{name}`")) || PAGE.contains(&format!(".{name}`")),
-            "{key} is not in settings.md"
-        );
+        let documented =
+            [format!("`{name}`"), format!(".{name}`"), format!("`{name}.")].iter().any(|form| PAGE.contains(form));
+        assert!(name == "*" || documented, "{key} is not in settings.md");
     }
 }
 
