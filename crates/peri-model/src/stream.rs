@@ -12,7 +12,10 @@ pub enum ModelStreamEvent {
     TextDelta(String),
     ThoughtDelta(String),
     /// A tool call began; its arguments are still to come.
-    ToolCallStarted { id: ToolCallId, name: String },
+    ToolCallStarted {
+        id: ToolCallId,
+        name: String,
+    },
     /// Terminal: the answer is whole.
     Finished(ModelAnswer),
     /// Terminal: what came so far is void.

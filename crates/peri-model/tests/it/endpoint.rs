@@ -1,0 +1,73 @@
+//! The endpoint, the clock and the request that most tests share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use peri_acp_types::ports::Secret;
+use peri_acp_types::{Content, ModelFailure};
+use peri_model::{
+    LanguageModel, ModelAnswer, ModelEndpoint, ModelMessage, ModelProtocol, ModelRequest, ModelStreamEvent, Thinking,
+};
+use peri_testkit::runtime::FakeClock;
+
+use crate::transport::{Answer, FakeTransport};
+
+pub const IDLE: Duration = Duration::from_secs(60);
+pub const KEY: &str = "sk-test-0123456789";
+
+pub fn endpoint() -> ModelEndpoint {
+    ModelEndpoint {
+        provider: "mine".into(),
+        protocol: ModelProtocol::AnthropicMessages,
+        base_url: "http://127.0.0.1:9".into(),
+        api_key: Some(Secret::new(KEY)),
+        headers: vec![],
+        model: "some-model".into(),
+        context_window: 200_000,
+        idle_timeout: IDLE,
+    }
+}
+
+pub fn request(messages: Vec<ModelMessage>) -> ModelRequest {
+    ModelRequest { system: vec![], tools: vec![], messages, max_output_tokens: 1000, thinking: Thinking::Unset }
+}
+
+pub fn hello() -> ModelRequest {
+    request(vec![user("Hello")])
+}
+
+pub fn user(text: &str) -> ModelMessage {
+    ModelMessage::User(vec![Content::Text(text.into())])
+}
+
+/// A model whose transport answers so, and the clock that it waits by.
+pub fn model(answer: Answer) -> (Arc<dyn LanguageModel>, FakeClock) {
+    let clock = FakeClock::manual();
+    let http = Arc::new(FakeTransport::new([answer]));
+    (peri_model::connect(endpoint(), http, Arc::new(clock.clone())), clock)
+}
+
+/// All events of the answer to [`hello`].
+pub async fn events(answer: Answer) -> Vec<ModelStreamEvent> {
+    let (model, _clock) = model(answer);
+    let events: Vec<ModelStreamEvent> = model.stream(hello()).collect().await;
+    let terminals = events.iter().filter(|event| event.is_terminal()).count();
+    assert_eq!(terminals, 1, "exactly one terminal event: {events:?}");
+    assert!(events.last().is_some_and(ModelStreamEvent::is_terminal), "nothing after it: {events:?}");
+    events
+}
+
+pub async fn answer(answer: Answer) -> ModelAnswer {
+    match events(answer).await.pop() {
+        Some(ModelStreamEvent::Finished(answer)) => answer,
+        other => panic!("no answer: {other:?}"),
+    }
+}
+
+pub async fn failure(answer: Answer) -> ModelFailure {
+    match events(answer).await.pop() {
+        Some(ModelStreamEvent::Failed(failure)) => failure,
+        other => panic!("no failure: {other:?}"),
+    }
+}

@@ -1,0 +1,16 @@
+//! The model edge as an agent sees it: an endpoint and a transport in, a stream of events out.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "helpers of tests say what is wrong by panicking, and the fixtures are files"
+)]
+
+mod endpoint;
+mod failures;
+mod fixtures;
+mod requests;
+mod streams;
+mod time;
+mod transport;
