@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use peri_acp_types::StoreError;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::damage;
 use super::place::{FileIdentity, Place};
 use super::schema::{self, SCHEMA_VERSION, SchemaState};
-use super::trouble::{Trouble, is_damage};
+use super::trouble::Trouble;
 use super::{JournalMode, SqliteConfig};
 
 const OPENING: &str = "open the store";
@@ -125,7 +125,16 @@ fn open_in_turn(place: &Place, busy_limit: Duration) -> Result<Database, Trouble
         ))
     })?;
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy_limit)?;
-    let state = schema::schema_state(&connection)?;
+    let state = match schema::schema_state(&connection) {
+        Err(error) if needs_no_log(&error) => {
+            fall_back(path, &mut connection, busy_limit)?;
+            schema::schema_state(&connection)
+        }
+        state => state,
+    }?;
+    if state == SchemaState::Empty {
+        refuse_remains(place, &connection)?;
+    }
     match state {
         SchemaState::Empty | SchemaState::Older | SchemaState::Current => {}
         SchemaState::Newer(version) => {
@@ -152,6 +161,15 @@ fn open_in_turn(place: &Place, busy_limit: Duration) -> Result<Database, Trouble
     Ok(Database { connection, place: place.clone(), identity: place.identity(), journal, origin })
 }
 
+/// Less than a page is nothing to SQLite. But it was something.
+fn refuse_remains(place: &Place, connection: &Connection) -> Result<(), Trouble> {
+    let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+    match place.size() {
+        size if size > 0 && pages == 0 => Err(Trouble::Damage(format!("its {size} bytes are less than a page"))),
+        _ => Ok(()),
+    }
+}
+
 fn refuse(path: &Path, reason: &str) -> Trouble {
     Trouble::Answer(StoreError::Failed(format!("cannot {OPENING} {}: {reason}", path.display())))
 }
@@ -168,8 +186,6 @@ pub(super) fn connect(path: &Path, access: OpenFlags, busy_limit: Duration) -> R
     connection.pragma_update(None, "cell_size_check", true)?;
     // Only an orderly end moves the log into the database and removes it: see `Database::close`.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // Until an operation asks for less.
-    connection.pragma_update(None, "synchronous", "EXTRA")?;
     Ok(connection)
 }
 
@@ -181,9 +197,22 @@ fn settle_journal(path: &Path, connection: &mut Connection, busy_limit: Duration
         asked.and_then(|_| connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0)));
     match proof {
         Ok(_) => Ok(journal_mode(connection)?),
-        Err(error) if is_damage(&error) => Err(error.into()),
-        Err(_) => fall_back(path, connection, busy_limit),
+        Err(error) if needs_no_log(&error) => fall_back(path, connection, busy_limit),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Failures that the write-ahead log may be the reason of.
+fn needs_no_log(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::FileLockingProtocolFailed
+        )
+    )
 }
 
 /// The file may say already that it has a log that cannot be opened here: alone, a connection needs no shared memory.

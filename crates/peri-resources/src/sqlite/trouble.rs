@@ -14,6 +14,8 @@ pub(super) enum Trouble {
     Sqlite(rusqlite::Error),
     /// The COMMIT itself failed.
     Commit(rusqlite::Error),
+    /// Damage that SQLite does not call so, in words.
+    Damage(String),
 }
 
 impl From<StoreError> for Trouble {
@@ -39,6 +41,7 @@ impl Trouble {
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Trouble::Answer(_) => false,
+            Trouble::Damage(_) => true,
             Trouble::Sqlite(error) | Trouble::Commit(error) => is_damage(error),
         }
     }
@@ -48,6 +51,7 @@ impl Trouble {
         match self {
             Trouble::Answer(error) => error.to_string(),
             Trouble::Sqlite(error) | Trouble::Commit(error) => error.to_string(),
+            Trouble::Damage(words) => words.clone(),
         }
     }
 
@@ -55,6 +59,7 @@ impl Trouble {
     pub(super) fn tell(self, path: &Path, doing: &str) -> StoreError {
         match self {
             Trouble::Answer(error) => error,
+            Trouble::Damage(words) => StoreError::Failed(format!("cannot {doing}: {}: {words}", path.display())),
             Trouble::Sqlite(error) => StoreError::Failed(describe(path, doing, &error)),
             // The commit's record may have reached the disk before the failure, and then counts at the next open.
             Trouble::Commit(error) if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) => {
@@ -66,7 +71,7 @@ impl Trouble {
 }
 
 /// SQLite's two ways to say that the file is no sound database.
-pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
