@@ -1,6 +1,7 @@
 //! The crate's tests: a real MCP client talks to the server over an in-memory duplex.
 
 mod bash;
+mod config;
 mod edit;
 mod protocol;
 mod reach;
