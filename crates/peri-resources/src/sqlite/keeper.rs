@@ -172,3 +172,55 @@ fn set_durability(database: &Database, durability: Durability) -> Result<(), Tro
     };
     Ok(database.connection.pragma_update(None, "synchronous", level)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use peri_acp_types::{SessionId, ThreadMeta};
+
+    use super::*;
+    use crate::sqlite::threads;
+
+    fn meta(cwd: String) -> ThreadMeta {
+        ThreadMeta {
+            id: SessionId(uuid::Uuid::from_u128(u128::try_from(cwd.len()).unwrap())),
+            parent_thread_id: None,
+            cwd,
+            title: None,
+            created_at_ms: 0,
+            updated_at_ms: 0,
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_costs_nothing_that_was_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut keeper = Keeper::new(SqliteConfig::at(directory.path().join("peri.db")));
+        let (small, large) = (meta("/small".to_owned()), meta("/large".repeat(10_000)));
+        let create = |keeper: &mut Keeper, meta: &ThreadMeta| {
+            keeper.write("add a session", Durability::AtOnce, |connection| threads::create(connection, meta))
+        };
+        create(&mut keeper, &small).unwrap();
+        // A limit of pages fails in the same place and words as a disk without space.
+        let limit = |keeper: &mut Keeper, pages: i64| {
+            let set =
+                keeper.ready().unwrap().connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()));
+            set.unwrap();
+        };
+        limit(&mut keeper, 1);
+        let error = create(&mut keeper, &large).unwrap_err();
+        let StoreError::Failed(words) = &error else { panic!("{error:?}") };
+        assert!(
+            words.contains("cannot add a session") && words.contains("peri.db") && words.contains("free some space")
+        );
+        let read = |keeper: &mut Keeper, meta: &ThreadMeta| {
+            keeper.read("read the session", |connection| threads::load(connection, meta.id)).map(|thread| thread.meta)
+        };
+        assert_eq!(read(&mut keeper, &small), Ok(small.clone()));
+        assert_eq!(read(&mut keeper, &large), Err(StoreError::NotFound(large.id)));
+        // With space again, the same store goes on.
+        limit(&mut keeper, 100_000);
+        create(&mut keeper, &large).unwrap();
+        assert_eq!(read(&mut keeper, &large), Ok(large.clone()));
+        assert!(keeper.report().unwrap().notices.is_empty());
+    }
+}

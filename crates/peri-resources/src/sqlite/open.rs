@@ -153,6 +153,8 @@ fn open_in_turn(place: &Place, busy_limit: Duration) -> Result<Database, Trouble
             ));
         }
     }
+    // Here nothing is acknowledged yet; the first write that is syncs what comes before it.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
     let journal = settle_journal(path, &mut connection, busy_limit)?;
     if state != SchemaState::Current {
         schema::migrate(&mut connection)?;
