@@ -8,6 +8,7 @@ mod assemble;
 mod controller;
 mod definitions;
 mod error;
+mod local_rules;
 mod models;
 mod params;
 

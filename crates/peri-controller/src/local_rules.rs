@@ -1,0 +1,28 @@
+//! "Allow always": keeps the rules that the user allowed for good in the workspace's local settings.
+
+use std::sync::Arc;
+
+use peri_acp_types::ports::ConfigSource;
+use peri_config::{PermissionRule, WorkspaceTrust, add_local_rules};
+use peri_middlewares::permission::RuleSink;
+
+/// Writes for one workspace.
+pub(crate) struct LocalRules {
+    config: Arc<dyn ConfigSource>,
+    trust: WorkspaceTrust,
+    workspace: String,
+}
+
+impl LocalRules {
+    pub(crate) fn new(config: Arc<dyn ConfigSource>, trust: WorkspaceTrust, workspace: &str) -> LocalRules {
+        LocalRules { config, trust, workspace: workspace.to_owned() }
+    }
+}
+
+#[async_trait::async_trait]
+impl RuleSink for LocalRules {
+    /// The session has the rules already. Where they cannot be written, the next session asks again, which is safe.
+    async fn keep(&self, rules: &[PermissionRule]) {
+        let _ = add_local_rules(self.config.as_ref(), &self.trust, &self.workspace, rules).await;
+    }
+}
