@@ -163,6 +163,9 @@ fn plain(schema: &mut Schema) {
     for property in properties.values_mut().filter_map(Value::as_object_mut) {
         property.remove("format");
         property.remove("default");
+        if let Some(Value::Array(choices)) = property.get_mut("enum") {
+            choices.retain(|choice| !choice.is_null());
+        }
         if let Some(Value::Array(types)) = property.get_mut("type") {
             types.retain(|name| name != "null");
             if let [only] = types.as_slice() {

@@ -1,5 +1,7 @@
 //! The crate's tests: a real MCP client talks to the server over an in-memory duplex.
 
+#![cfg(test)]
+
 mod bash;
 mod config;
 mod edit;

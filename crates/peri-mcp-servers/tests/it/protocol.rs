@@ -116,8 +116,7 @@ async fn what_is_no_request_is_refused_and_the_connection_lives_on() {
     let welcome = tokio::time::timeout(PATIENCE, ours.incoming.next()).await.unwrap().unwrap();
     assert_eq!(welcome["result"]["serverInfo"]["name"], "workspace");
     drop(ours);
-    let ended = tokio::time::timeout(PATIENCE, server).await.unwrap().unwrap();
-    assert!(ended.is_err(), "the handshake was never completed");
+    tokio::time::timeout(PATIENCE, server).await.unwrap().unwrap().unwrap();
 }
 
 #[tokio::test]

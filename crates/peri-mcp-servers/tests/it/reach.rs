@@ -2,9 +2,11 @@
 
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use peri_acp_types::ports::PathResolver as _;
 use peri_mcp_servers::workspace::WorkspacePathResolver;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
 use crate::support::{RealClock, Session, session, session_with};
@@ -169,21 +171,15 @@ async fn the_resolver_judges_paths_as_the_tools_do() {
 #[tokio::test]
 async fn swapping_a_directory_for_a_link_never_leads_a_write_outside() {
     let session = session().await;
-    let dir = session.root.join("dir");
-    let (real, link) = (session.root.join("real"), session.root.join("link"));
-    std::fs::create_dir(&real).unwrap();
+    let (dir, link) = (session.root.join("dir"), session.root.join("link"));
+    std::fs::create_dir(&dir).unwrap();
     symlink(&session.outside, &link).unwrap();
-    std::fs::rename(&real, &dir).unwrap();
-    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let (swapping, away) = (stop.clone(), session.root.join("away"));
+    let stop = Arc::new(AtomicBool::new(false));
     let swapper = std::thread::spawn({
-        let (dir, link) = (dir.clone(), link.clone());
+        let stop = stop.clone();
         move || {
-            while !swapping.load(std::sync::atomic::Ordering::Relaxed) {
-                std::fs::rename(&dir, &away).unwrap();
-                std::fs::rename(&link, &dir).unwrap();
-                std::fs::rename(&dir, &link).unwrap();
-                std::fs::rename(&away, &dir).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE).unwrap();
             }
         }
     });
@@ -191,7 +187,7 @@ async fn swapping_a_directory_for_a_link_never_leads_a_write_outside() {
         session.call("Write", json!({"file_path": format!("dir/{number}"), "content": "x"})).await;
         session.call("Read", json!({"file_path": format!("dir/{number}")})).await;
     }
-    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    stop.store(true, Ordering::Relaxed);
     swapper.join().unwrap();
     assert_eq!(names(&session), Vec::<String>::new());
 }

@@ -15,12 +15,18 @@ use crate::workspace::failure::Failure;
 /// The folders that version control keeps for itself.
 const VERSION_CONTROL: [&str; 4] = [".git", ".jj", ".hg", ".svn"];
 
+/// A file name that no ignore rule is about.
+const NO_NAME: &str = "7b0c8f3e-no-such-name";
+
 /// A walk over the files below `base`. `root` is the workspace root it lies in, whose ignore files apply as well.
 pub(crate) fn walk(base: &Path, root: Option<&Path>) -> WalkBuilder {
     let Some(root) = root.filter(|root| *root != base) else { return rules(base) };
     let whole = rules(root);
     let below_root = base.strip_prefix(root).unwrap_or(base);
-    let ignored = whole.build_matchers().iter_mut().any(|matcher| matcher.matched(below_root, true).is_ignore());
+    let ignored = whole.build_matchers().iter_mut().any(|matcher| {
+        // `build/**` ignores not the directory but whatever is in it, which a name that no rule means will tell.
+        matcher.matched(below_root, true).is_ignore() || matcher.matched(below_root.join(NO_NAME), false).is_ignore()
+    });
     if ignored {
         // Named by the caller nevertheless: only the rules inside it count.
         let mut inside = WalkBuilder::new(base);

@@ -91,20 +91,35 @@ impl Cleaner {
         let mut rest = text;
         while !rest.is_empty() {
             // Plain text, by far the most of it, goes in runs.
-            let run = if matches!(self.sequence, Sequence::None) {
-                rest.find(char::is_control).unwrap_or(rest.len())
-            } else {
-                0
+            let run = match self.sequence {
+                Sequence::None => rest.find(char::is_control).unwrap_or(rest.len()),
+                _ => 0,
             };
             let (plain, special) = rest.split_at(run);
-            for character in plain.chars() {
-                self.put(character, out);
+            if special.starts_with('\n') && self.line.is_empty() && self.column == 0 && !self.restarts {
+                out.push_str(plain);
+            } else {
+                self.put_run(plain, out);
             }
             let mut characters = special.chars();
             if let Some(character) = characters.next() {
                 self.character(character, out);
             }
             rest = characters.as_str();
+        }
+    }
+
+    /// Writes characters at the cursor, of which none is a control character.
+    fn put_run(&mut self, run: &str, out: &mut String) {
+        let mut characters = run.chars();
+        while let Some(character) = characters.next() {
+            self.put(character, out);
+            if self.column == self.line.len() {
+                // At the end of the line there is nothing to overwrite.
+                let room = MAX_LINE_CHARS.saturating_sub(self.column);
+                self.line.extend(characters.by_ref().take(room));
+                self.column = self.line.len();
+            }
         }
     }
 
@@ -194,7 +209,7 @@ impl Cleaner {
     /// The control sequences that move within a line or erase in it; all others only change colours and the like.
     fn control(&mut self, parameters: &str, last: char) {
         let number = parameters.parse::<usize>().unwrap_or(0);
-        let steps = number.max(1).min(MAX_COLUMN);
+        let steps = number.clamp(1, MAX_COLUMN);
         match last {
             'C' => self.column = (self.column + steps).min(MAX_COLUMN).max(self.column),
             'D' => self.column = self.column.saturating_sub(steps),
@@ -283,6 +298,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn any_bytes_in_any_pieces_give_the_same_bounded_text(bytes: Vec<u8>, cut in 0_usize..200) {
             let whole = clean(&[&bytes]);
