@@ -2,12 +2,19 @@
 //! several threads can do safely.
 
 use std::fs;
+use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use super::small_file;
+
 /// What the system is set to, where the environment says nothing.
 const SYSTEM_ZONE: &str = "/etc/localtime";
+/// Where the files of named zones are.
+const ZONE_DIRECTORIES: [&str; 2] = ["/usr/share/zoneinfo", "/etc/zoneinfo"];
+/// The largest file that is taken for a zone.
+const ZONE_FILE_LIMIT: u64 = 1024 * 1024;
 
 /// `YYYY-MM-DD` at that time, in the zone that `TZ` names. UTC where it cannot be told, which is then named.
 pub(super) fn local_date(now_ms: i64, tz: Option<&str>, left_out: &mut Vec<String>) -> String {
@@ -21,22 +28,28 @@ pub(super) fn local_date(now_ms: i64, tz: Option<&str>, left_out: &mut Vec<Strin
     zone.to_datetime(now).date().to_string()
 }
 
-/// By the rules of POSIX: unset is the system's zone, empty is UTC, a leading colon or none, a name, a file or a rule.
+/// By the rules of POSIX: unset is the system's zone, empty is UTC; else a name, a file or a rule, after a colon or not.
 fn zone(tz: Option<&str>) -> Option<TimeZone> {
-    let Some(tz) = tz else { return zone_of_file(SYSTEM_ZONE) };
+    let Some(tz) = tz else { return zone_of_file(Path::new(SYSTEM_ZONE)) };
     let tz = tz.strip_prefix(':').unwrap_or(tz);
     match tz {
         "" => Some(TimeZone::UTC),
-        path if path.starts_with('/') => zone_of_file(path),
-        name => TimeZone::get(name).or_else(|_| TimeZone::posix(name)).ok(),
+        path if path.starts_with('/') => zone_of_file(Path::new(path)),
+        name => named_zone(name).or_else(|| TimeZone::posix(name).ok()),
     }
 }
 
-fn zone_of_file(path: &str) -> Option<TimeZone> {
-    // No more than a zone file has: the path comes from outside.
-    let file = fs::canonicalize(path).ok()?;
-    let found = super::small_file::find(&file).ok()??;
-    TimeZone::tzif(path, &super::small_file::read(&found, 1024 * 1024).ok()?).ok()
+/// Read from its one file: a database of all zones would be listed first, and a start has no time for that.
+fn named_zone(name: &str) -> Option<TimeZone> {
+    if name.split('/').any(|part| part.is_empty() || part.starts_with('.')) {
+        return None;
+    }
+    ZONE_DIRECTORIES.iter().find_map(|directory| zone_of_file(&Path::new(directory).join(name)))
+}
+
+fn zone_of_file(path: &Path) -> Option<TimeZone> {
+    let file = small_file::find(&fs::canonicalize(path).ok()?).ok()??;
+    TimeZone::tzif("local", &small_file::read(&file, ZONE_FILE_LIMIT).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -60,6 +73,16 @@ mod tests {
         check("EST5EDT,M3.2.0,M11.1.0", "2025-12-31");
         check("<+14>-14", "2026-01-01");
         check(":<-01>1", "2025-12-31");
+    }
+
+    #[test]
+    fn a_name_or_a_file_of_the_system_is_a_zone() {
+        // Where the system has no zones (a bare container), there is none to name.
+        if Path::new("/usr/share/zoneinfo/America/New_York").exists() {
+            check("America/New_York", "2025-12-31");
+            check(":America/New_York", "2025-12-31");
+            check("/usr/share/zoneinfo/America/New_York", "2025-12-31");
+        }
     }
 
     #[test]

@@ -63,9 +63,28 @@ fn branch_of(head: &str) -> Option<String> {
     Some(name.chars().filter(|c| !c.is_control()).take(BRANCH_CHARS).collect())
 }
 
-/// On a shared machine anybody can make a repository in `/tmp`, above other people's directories.
 fn is_trusted_owner(directory: &Path, cwd: &Path) -> bool {
     let owner = |path: &Path| fs::metadata(path).map(|found| found.uid()).ok();
-    let Some(of_git) = owner(&directory.join(".git")) else { return false };
-    of_git == rustix::process::geteuid().as_raw() || Some(of_git) == owner(cwd)
+    let (Some(of_git), Some(of_cwd)) = (owner(&directory.join(".git")), owner(cwd)) else { return false };
+    is_trusted(of_git, of_cwd, rustix::process::geteuid().as_raw())
+}
+
+/// On a shared machine anybody can make a repository in `/tmp`, above other people's directories. In a container, on the
+/// other hand, all of a project may belong to a user who is not the one that runs.
+fn is_trusted(owner_of_git: u32, owner_of_cwd: u32, ours: u32) -> bool {
+    owner_of_git == ours || owner_of_git == owner_of_cwd
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strangers_repository_above_is_not_trusted() {
+        assert!(is_trusted(1000, 1000, 1000));
+        assert!(is_trusted(1000, 1000, 0));
+        assert!(is_trusted(1000, 2000, 1000));
+        assert!(!is_trusted(2000, 1000, 1000));
+        assert!(!is_trusted(2000, 1000, 0));
+    }
 }

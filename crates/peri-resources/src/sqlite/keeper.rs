@@ -77,7 +77,8 @@ impl Keeper {
         work: impl FnOnce(&Connection) -> Result<T, Trouble>,
     ) -> Result<T, StoreError> {
         let database = self.ready()?;
-        let outcome = transact(&mut database.connection, TransactionBehavior::Deferred, work);
+        // The transaction ends with its drop: there is nothing to commit.
+        let outcome = database.connection.transaction().map_err(Trouble::from).and_then(|tx| work(&tx));
         self.conclude(doing, outcome)
     }
 
@@ -89,8 +90,12 @@ impl Keeper {
         work: impl FnOnce(&Connection) -> Result<T, Trouble>,
     ) -> Result<T, StoreError> {
         let database = self.ready()?;
-        let outcome = set_durability(database, durability)
-            .and_then(|()| transact(&mut database.connection, TransactionBehavior::Immediate, work));
+        let outcome = set_durability(database, durability).and_then(|()| {
+            let tx = database.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let value = work(&tx)?;
+            tx.commit().map_err(Trouble::Commit)?;
+            Ok(value)
+        });
         let value = self.conclude(doing, outcome)?;
         match &self.database {
             Some(database) if database.is_in_place() => Ok(value),
@@ -150,17 +155,6 @@ impl Keeper {
             Err(error) => error,
         }
     }
-}
-
-fn transact<T>(
-    connection: &mut Connection,
-    behavior: TransactionBehavior,
-    work: impl FnOnce(&Connection) -> Result<T, Trouble>,
-) -> Result<T, Trouble> {
-    let tx = connection.transaction_with_behavior(behavior)?;
-    let value = work(&tx)?;
-    tx.commit().map_err(Trouble::Commit)?;
-    Ok(value)
 }
 
 fn set_durability(database: &Database, durability: Durability) -> Result<(), Trouble> {

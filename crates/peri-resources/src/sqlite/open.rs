@@ -17,6 +17,8 @@ use super::trouble::Trouble;
 use super::{JournalMode, SqliteConfig};
 
 const OPENING: &str = "open the store";
+/// Statements that stay prepared: room for every one that there is.
+const STATEMENTS: usize = 32;
 
 /// An open database.
 pub(super) struct Database {
@@ -181,9 +183,12 @@ pub(super) fn connect(path: &Path, access: OpenFlags, busy_limit: Duration) -> R
     // One thread has it, so SQLite need not guard it. No URI: a path that begins with `file:` is a path.
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(busy_limit)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // No session's text in files of SQLite's choosing.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
     // Finds a garbage page when it is read, not when it is misunderstood.
     connection.pragma_update(None, "cell_size_check", true)?;
     // Only an orderly end moves the log into the database and removes it: see `Database::close`.
