@@ -41,9 +41,8 @@ impl ClientSide {
     /// with an error, as over any other transport.
     pub fn into_frames(self) -> (impl Sink<Value, Error = mpsc::SendError> + Send + Unpin, FrameReceiver) {
         let (frames, outgoing) = self.channel.into_parts();
-        let outgoing = outgoing.with(|message: Value| {
-            std::future::ready(Ok(TransportFrame::parse_json(&message.to_string())))
-        });
+        let outgoing =
+            outgoing.with(|message: Value| std::future::ready(Ok(TransportFrame::parse_json(&message.to_string()))));
         (outgoing, FrameReceiver { frames, backlog: self.backlog })
     }
 }

@@ -88,14 +88,12 @@ mod tests {
     #[tokio::test]
     async fn lines_end_with_or_without_carriage_return_and_at_the_end() {
         check(b"one\ntwo\r\n\nlast", &[whole("one"), whole("two"), whole(""), whole("last")]).await;
-        check(b"", &[])
-        .await;
+        check(b"", &[]).await;
     }
 
     #[tokio::test]
     async fn a_line_over_the_limit_is_skipped_and_the_next_one_is_read() {
         check(b"12345678\n123456789\nnext\n", &[whole("12345678"), Line::TooLong, whole("next")]).await;
-        check(b"123456789", &[Line::TooLong])
-        .await;
+        check(b"123456789", &[Line::TooLong]).await;
     }
 }

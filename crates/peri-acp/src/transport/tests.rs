@@ -60,7 +60,8 @@ async fn until_held(sent: &AtomicUsize) -> usize {
 async fn over_bytes_a_reader_that_does_not_read_holds_the_agent() {
     let (agent_end, client_end) = tokio::io::duplex(1024);
     let (agent_read, agent_write) = tokio::io::split(agent_end);
-    let side = byte_stream(agent_read.compat(), tokio_util::compat::TokioAsyncWriteCompatExt::compat_write(agent_write));
+    let side =
+        byte_stream(agent_read.compat(), tokio_util::compat::TokioAsyncWriteCompatExt::compat_write(agent_write));
     let (backlog, sent) = (side.backlog.clone(), Arc::new(AtomicUsize::new(0)));
     let pump = side.pump.expect("bytes need a pump");
 
