@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use peri_acp_types::ports::KillProof;
+use peri_mcp_servers::workspace::ServeError;
 use serde_json::{Value, json};
 
-use crate::support::{ManualClock, RealClock, Session, session, session_with, until};
+use crate::support::{
+    ManualClock, PATIENCE, RealClock, ScriptedHost, Session, session, session_on, session_with, until,
+};
 
 /// Reads a background task until its output holds the text; everything read so far.
 async fn read_until(session: &Session, id: &str, text: &str) -> String {
@@ -197,4 +201,44 @@ async fn too_many_commands_at_once_are_refused() {
     assert!(error.contains("32 commands are running already"), "{error}");
     session.call("KillBash", json!({"bash_id": "bash_5"})).await.ok();
     assert_eq!(session.bash("echo fits").await.ok(), "fits");
+}
+
+#[tokio::test]
+async fn what_is_not_known_to_be_gone_is_told() {
+    let host = ScriptedHost::new(KillProof::Unconfirmed("no subreaper here".to_owned()));
+    let session = session_on(Arc::new(host)).await;
+    assert_eq!(session.bash("x").await.ok(), "child 1");
+    let error = session.call("KillBash", json!({"bash_id": "bash_1"})).await.error();
+    assert_eq!(
+        error,
+        "bash_1 was told to end, but it is unknown whether all its processes are gone: no subreaper here. The command itself had ended before: exit code 0."
+    );
+    session.client.cancel().await.unwrap();
+    let end = tokio::time::timeout(PATIENCE, session.server).await.unwrap().unwrap();
+    let Err(ServeError::MayBeLeft(left)) = end else { panic!("{end:?}") };
+    assert_eq!(left, ["bash_1: no subreaper here"]);
+}
+
+#[tokio::test]
+async fn ended_commands_are_let_go_when_there_are_many() {
+    let host = Arc::new(ScriptedHost::new(KillProof::Gone));
+    let session = session_on(host.clone()).await;
+    for number in 1..=260 {
+        assert_eq!(session.bash("x").await.ok(), format!("child {number}"));
+    }
+    until("the oldest are let go", || host.killed.lock().unwrap().len() == 4).await;
+    let mut killed = host.killed.lock().unwrap().clone();
+    killed.sort();
+    assert_eq!(killed, [1, 2, 3, 4]);
+    session.call("BashOutput", json!({"bash_id": "bash_4"})).await.error();
+    session.call("BashOutput", json!({"bash_id": "bash_5"})).await.ok();
+}
+
+#[tokio::test]
+async fn output_that_cannot_be_saved_is_told() {
+    let session = session().await;
+    std::fs::write(&session.spill_dir, "in the way").unwrap();
+    let shown = session.bash("seq 20000").await.ok();
+    assert!(shown.contains("left out here; they could not be saved: "), "{shown}");
+    assert!(shown.starts_with("1\n2\n") && shown.ends_with("\n20000"));
 }

@@ -70,7 +70,7 @@ async fn what_is_no_text_file_is_refused_without_hanging() {
         ("src", "src is a directory. It holds: main.rs."),
         ("readme.md", "readme.md does not exist. Did you mean README.md?"),
         ("src/mian.rs", "src/mian.rs does not exist. Did you mean src/main.rs?"),
-        ("lib/x.rs", "lib/x.rs does not exist. There is no `lib` in ."),
+        ("lib/x.rs", "lib/x.rs does not exist. There is no `lib` in the working directory."),
     ] {
         let error = session.read(path).await.error();
         assert!(error.starts_with(expected), "{error}");

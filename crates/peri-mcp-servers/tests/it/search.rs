@@ -71,7 +71,7 @@ async fn ignore_files_above_count_in_a_repository_only() {
     session.put("a.txt", "needle\n");
     assert_eq!(session.call("Grep", json!({"pattern": "needle"})).await.ok(), "a.txt");
     std::fs::create_dir(session.root.parent().unwrap().join(".git")).unwrap();
-    assert_eq!(session.call("Grep", json!({"pattern": "needle"})).await.ok(), "[No matches in ..]");
+    assert_eq!(session.call("Grep", json!({"pattern": "needle"})).await.ok(), "[No matches in the working directory.]");
 }
 
 #[tokio::test]
@@ -112,7 +112,10 @@ async fn glob_patterns_mean_what_they_say_and_the_newest_comes_first() {
         let error = session.call("Glob", arguments).await.error();
         assert!(error.contains(expected), "{error}");
     }
-    assert_eq!(session.call("Glob", json!({"pattern": "*.py"})).await.ok(), "No file matches `*.py` in ..");
+    assert_eq!(
+        session.call("Glob", json!({"pattern": "*.py"})).await.ok(),
+        "No file matches `*.py` in the working directory."
+    );
 }
 
 #[tokio::test]

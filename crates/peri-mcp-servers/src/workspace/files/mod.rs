@@ -55,7 +55,7 @@ fn suggestion(territory: &Territory, place: &Place) -> String {
     near.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
     near.truncate(MAX_SUGGESTIONS);
     match near.as_slice() {
-        [] => format!(" There is no `{missing}` in {}.", territory.show(&resolved.existing)),
+        [] => format!(" There is no `{missing}` in {}.", territory.name_directory(&resolved.existing)),
         near => {
             let names: Vec<&str> = near.iter().map(|(_, name)| name.as_str()).collect();
             format!(" Did you mean {}?", names.join(" or "))

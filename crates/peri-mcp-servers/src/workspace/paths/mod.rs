@@ -129,6 +129,11 @@ impl Territory {
         }
     }
 
+    /// The directory as a sentence names it.
+    pub(super) fn name_directory(&self, path: &Path) -> String {
+        if path == self.cwd() { "the working directory".to_owned() } else { self.show(path) }
+    }
+
     fn is_spilled(&self, path: &Path) -> bool {
         self.spill_dir.canonicalize().is_ok_and(|spill_dir| path.starts_with(spill_dir))
     }

@@ -108,7 +108,7 @@ fn found(entry: &DirEntry, base: &Path, glob: &PathGlob) -> Option<Found> {
 
 fn report(session: &Session, pattern: &str, base: &Path, newest: Newest) -> ToolOutput {
     if newest.count == 0 {
-        let place = session.territory.show(base);
+        let place = session.territory.name_directory(base);
         return ToolOutput::text(format!("No file matches `{pattern}` in {place}."));
     }
     let kept = newest.kept.into_sorted_vec();

@@ -61,7 +61,7 @@ pub(crate) fn grep(
     if stop.is_cancelled() {
         return Err(Failure::new("Grep was cancelled."));
     }
-    Ok(search.report(session, &shown, &found))
+    Ok(search.report(session, &session.territory.name_directory(&base), &found))
 }
 
 /// A search as it was asked for.

@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod host;
+pub mod scripted;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
-use peri_acp_types::ports::{Clock, META_GRANTED_PATHS, META_TOOL_DETAILS, McpDuplex};
+use peri_acp_types::ports::{Clock, META_GRANTED_PATHS, META_TOOL_DETAILS, McpDuplex, ProcessHost};
 use peri_mcp_servers::workspace::{BashLimits, ServeError, WorkspacePorts, WorkspaceServer};
 use rmcp::model::{CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock, ServerResult};
 use rmcp::service::{PeerRequestOptions, RequestHandle, RunningService, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -19,6 +20,7 @@ use tempfile::TempDir;
 
 pub use clock::{ManualClock, RealClock};
 pub use host::PlainHost;
+pub use scripted::ScriptedHost;
 
 /// Longer than anything here takes on the busiest machine; a test that gets there hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,16 +51,30 @@ pub struct Layout {
 
 /// A session whose roots are chosen, and whose clock is.
 pub async fn session_with(clock: Arc<dyn Clock>, roots: impl FnOnce(&Layout) -> Vec<PathBuf>) -> Session {
+    let host = Arc::new(PlainHost::default());
+    open(clock, host.clone(), host, roots).await
+}
+
+/// A session whose processes are not real.
+pub async fn session_on(process: Arc<dyn ProcessHost>) -> Session {
+    open(Arc::new(RealClock), process, Arc::default(), |layout| vec![layout.root.clone()]).await
+}
+
+async fn open(
+    clock: Arc<dyn Clock>,
+    process: Arc<dyn ProcessHost>,
+    host: Arc<PlainHost>,
+    roots: impl FnOnce(&Layout) -> Vec<PathBuf>,
+) -> Session {
     let temp = tempfile::tempdir().unwrap();
     let base = temp.path().canonicalize().unwrap();
     let layout = Layout { root: base.join("ws"), outside: base.join("outside"), base };
     std::fs::create_dir(&layout.root).unwrap();
     std::fs::create_dir(&layout.outside).unwrap();
     let roots = roots(&layout);
-    let host = Arc::new(PlainHost::default());
     let spill_dir = layout.base.join("spill");
     let ports = WorkspacePorts {
-        process: host.clone(),
+        process,
         clock,
         spill_dir: spill_dir.clone(),
         limits: BashLimits::default(),
