@@ -33,6 +33,6 @@ pub use load::{Resolution, load};
 pub use local_rules::{add_local_rules, local_rule_patch};
 pub use model_ref::{ModelRef, ModelRefError};
 pub use overlay::{CommandLineOverlay, SettingsArgument};
-pub use rule::{PermissionRule, RuleError, RuleSubject, split_rule_list};
+pub use rule::{BUILTIN_TOOLS, PermissionRule, RuleError, RuleSubject, split_rule_list};
 pub use settings::*;
 pub use trust::{TrustGrounds, WorkspaceTrust};

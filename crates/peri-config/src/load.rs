@@ -218,12 +218,17 @@ impl Loading<'_> {
     fn rules(&mut self, texts: &[String], option: &str) -> Option<Vec<PermissionRule>> {
         let mut rules = Vec::new();
         for text in texts.iter().flat_map(|text| split_rule_list(text)) {
-            match text.parse() {
-                Ok(rule) => rules.push(rule),
-                Err(error) => {
-                    let error: RuleError = error;
-                    self.error(&Origin::option(option), format!("rule `{}` {error}", shown_text(&text)));
+            let origin = Origin::option(option);
+            match text.parse::<PermissionRule>() {
+                Ok(rule) => {
+                    if let Some((message, hint)) = rule.unknown_tool() {
+                        let message = format!("rule `{}` {message}", shown_text(&text));
+                        let finding = Diagnostic::whole(Severity::Warning, &origin, message);
+                        self.diagnostics.push(Diagnostic { hint, ..finding });
+                    }
+                    rules.push(rule);
                 }
+                Err(error) => self.error(&origin, format!("rule `{}` {error}", shown_text(&text))),
             }
         }
         Some(rules)

@@ -154,14 +154,22 @@ fn read_permissions(node: Node<'_>) -> Option<PermissionsDocument> {
         PermissionMode::ALL.into_iter().map(|mode| (mode.as_str(), mode)).collect();
     let mut fields = node.fields()?;
     let permissions = PermissionsDocument {
-        allow: fields.get("allow", |node| node.list(|rule| rule.parsed())),
-        ask: fields.get("ask", |node| node.list(|rule| rule.parsed())),
-        deny: fields.get("deny", |node| node.list(|rule| rule.parsed())),
+        allow: fields.get("allow", |node| node.list(read_rule)),
+        ask: fields.get("ask", |node| node.list(read_rule)),
+        deny: fields.get("deny", |node| node.list(read_rule)),
         mode: fields.get("mode", |node| node.word(&modes)),
         additional_directories: fields.get("additionalDirectories", |node| node.list(read_directory)),
     };
     fields.finish();
     Some(permissions)
+}
+
+fn read_rule(node: Node<'_>) -> Option<PermissionRule> {
+    let rule: PermissionRule = node.parsed()?;
+    if let Some((message, meant)) = rule.unknown_tool() {
+        node.warn(message, meant.unwrap_or_default());
+    }
+    Some(rule)
 }
 
 fn read_directory(node: Node<'_>) -> Option<String> {

@@ -246,7 +246,7 @@ fn kind_of(value: &Value) -> &'static str {
 }
 
 /// The known word that was probably meant: few edits away, letter case aside.
-fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     // A word longer than any known one is not compared: the comparison costs the product of both lengths.
     let word = shown_text(word).to_lowercase();
     let distance = |candidate: &str| strsim::damerau_levenshtein(&word, &candidate.to_lowercase());

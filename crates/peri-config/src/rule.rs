@@ -1,17 +1,21 @@
 //! The text form of permission rules: `Tool`, `Tool(pattern)`, `mcp__SERVER`, `mcp__SERVER__TOOL`.
 //!
-//! Owns: reading and writing that form. Must not: know which tools there are or what a pattern matches; the permission
-//! middleware judges. Invariant: a rule that was read is written back with the same text.
+//! Owns: reading and writing that form. Must not: know what a pattern matches; the permission middleware judges. Invariant: a rule that was read is written back with the same text.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::path::steers_display;
+use crate::reader::nearest;
 
 /// The longest rule that is accepted, in bytes.
 const MAX_RULE_BYTES: usize = 4096;
 /// How a rule names something of a configured MCP server.
 const SERVER_PREFIX: &str = "mcp__";
+
+/// Peri's own tools, as this version has them. A rule about any other builtin tool matches nothing, and a misspelt `deny`
+/// must not be taken for a working one. The composition root's tests compare this with the servers' catalogs.
+pub const BUILTIN_TOOLS: [&str; 8] = ["Bash", "BashOutput", "Edit", "Glob", "Grep", "KillBash", "Read", "Write"];
 
 /// Which calls a rule is about. What becomes of them is the list in which it stands.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -62,6 +66,18 @@ impl PermissionRule {
     /// What stands in the parentheses: never empty. None: every call.
     pub fn pattern(&self) -> Option<&str> {
         self.pattern.as_deref()
+    }
+
+    /// For a rule about a builtin tool that this version does not have: a message that reads on from the rule, and the
+    /// tool that was probably meant.
+    pub(crate) fn unknown_tool(&self) -> Option<(&'static str, Option<String>)> {
+        match &self.subject {
+            RuleSubject::Builtin(tool) if !BUILTIN_TOOLS.contains(&tool.as_str()) => {
+                let meant = nearest(tool, &BUILTIN_TOOLS).map(|known| format!("did you mean `{known}`?"));
+                Some(("names no tool of Peri and has no effect", meant))
+            }
+            _ => None,
+        }
     }
 
     /// A rule about a builtin tool.

@@ -4,6 +4,7 @@
 //! source won; [`Origins`](crate::Origins) does. Invariant: `Debug` and [`Settings::to_display_json`] show no secret.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use peri_acp_types::PermissionMode;
@@ -123,6 +124,13 @@ pub struct ResolvedModel {
     pub context_window: u64,
     /// Tokens, thoughts included. At most half of the window.
     pub max_output_tokens: u32,
+}
+
+/// As a refusal names it: ``rule `Bash(rm:*)` from /path/settings.json``.
+impl fmt::Display for Sourced<PermissionRule> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule `{}` from {}", self.value, self.origin)
+    }
 }
 
 impl Default for Settings {

@@ -1,7 +1,7 @@
 //! What each key takes, and what is said where it is something else.
 
 use peri_acp_types::PermissionMode;
-use peri_config::ConfigError;
+use peri_config::{CommandLineOverlay, ConfigError};
 
 use crate::memory::{USER, World};
 
@@ -31,7 +31,7 @@ fn the_documented_example_works_as_written() {
     let allowed: Vec<String> = permissions.allow.iter().map(|rule| rule.value.to_string()).collect();
     assert_eq!(allowed, ["Read", "Bash(git status:*)"]);
     assert!(permissions.ask.is_empty());
-    assert_eq!(permissions.deny[0].origin.to_string(), USER);
+    assert_eq!(permissions.deny[0].to_string(), format!("rule `Bash(rm:*)` from {USER}"));
     assert_eq!(permissions.mode, PermissionMode::Default);
 }
 
@@ -143,6 +143,22 @@ fn permissions() {
         &["E key `permissions.mode` must be one of default, accept-edits, bypass; did you mean `bypass`?"],
     );
     check(r#"{"permissions": {"allow": "Read"}}"#, &["E key `permissions.allow` must be a list, not text"]);
+}
+
+#[test]
+fn a_rule_about_no_tool_of_ours_is_named() {
+    check(
+        r#"{"permissions": {"deny": ["Bsh(rm:*)", "bash", "WebFetch", "mcp__any__thing"]}}"#,
+        &[
+            "W key `permissions.deny[0]` names no tool of Peri and has no effect; did you mean `Bash`?",
+            "W key `permissions.deny[1]` names no tool of Peri and has no effect; did you mean `Bash`?",
+            "W key `permissions.deny[2]` names no tool of Peri and has no effect",
+        ],
+    );
+    let allowed_tools = vec!["Writ".to_owned()];
+    let world = World::new().overlay(CommandLineOverlay { allowed_tools, ..CommandLineOverlay::default() });
+    let expect = "W --allowed-tools: rule `Writ` names no tool of Peri and has no effect; did you mean `Write`?";
+    assert_eq!(world.findings(), [expect]);
 }
 
 #[test]

@@ -63,7 +63,8 @@ fn the_files_that_need_trust_are_named() {
 
 #[test]
 fn any_change_voids_trust_and_its_undoing_restores_it() {
-    let changes: [(&str, &dyn Fn(&Machine), &dyn Fn(&Machine)); 6] = [
+    type Act<'a> = &'a dyn Fn(&Machine);
+    let changes: [(&str, Act<'_>, Act<'_>); 6] = [
         ("a byte", &|m| drop(m.put("ws/.peri/settings.json", "{ }")), &|m| drop(m.put("ws/.peri/settings.json", "{}"))),
         ("a new file", &|m| drop(m.put("ws/.mcp.json", "{}")), &|m| fs::remove_file(m.path("ws/.mcp.json")).unwrap()),
         ("a script", &|m| drop(m.put("ws/.peri/x.sh", "rm")), &|m| drop(m.put("ws/.peri/x.sh", "ls"))),
