@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use futures::executor::block_on;
 use peri_acp_types::StoreError;
@@ -183,7 +184,8 @@ fn a_directory_that_cannot_be_written_gives_a_clear_error() {
     fs::set_permissions(filled.join("peri.db"), fs::Permissions::from_mode(0o644)).unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let binary = directory.path().join("fixture");
-    fs::copy(fixture::binary(), &binary).unwrap();
+    // By another process: a child that another test starts meanwhile would inherit the open copy, which could not run then.
+    assert!(Command::new("cp").arg(fixture::binary()).arg(&binary).status().unwrap().success());
     for folder in [empty, filled] {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
         let mut command = Role::Open.command(&binary, &folder.join("peri.db"));
