@@ -1,7 +1,7 @@
 //! A model that says what the test wrote down, and remembers what it was asked.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt};
@@ -9,17 +9,26 @@ use peri_acp_types::{
     AssistantPart, ModelFailure, ModelFailureKind, ModelStop, Thought, ToolArguments, ToolCall, ToolCallId, Usage,
 };
 use peri_model::{LanguageModel, ModelAnswer, ModelRequest, ModelStream, ModelStreamEvent};
-use tokio::sync::Notify;
 
+use crate::gate::Gate;
 use crate::invariants::check_requests;
+use crate::watched::Watched;
 
 /// A scripted model. Clones share script and memory.
 #[derive(Clone, Default)]
-pub struct FakeModel {
-    script: Arc<Mutex<VecDeque<FakeAnswer>>>,
-    requests: Arc<Mutex<Vec<ModelRequest>>>,
-    asked: Arc<Notify>,
+pub struct FakeModel(Arc<Watched<Memory>>);
+
+#[derive(Default)]
+struct Memory {
+    script: VecDeque<FakeAnswer>,
+    /// Asked once the script is over.
+    improvise: Option<Improvise>,
+    requests: Vec<ModelRequest>,
+    /// Streams that were dropped before their terminal event.
+    aborted: usize,
 }
+
+type Improvise = Arc<dyn Fn(&ModelRequest) -> FakeAnswer + Send + Sync>;
 
 /// What the model does with one request.
 #[derive(Clone, Debug)]
@@ -32,6 +41,16 @@ pub enum FakeAnswer {
     Hangs { text: String },
     /// Some text, then an end without a terminal event: a broken model edge.
     EndsSilently { text: String },
+    /// Any events, with gates between them.
+    Steps(Vec<FakeStep>),
+}
+
+/// One thing that a model does in the course of an answer.
+#[derive(Clone, Debug)]
+pub enum FakeStep {
+    Event(ModelStreamEvent),
+    /// Nothing until the gate opens.
+    Wait(Gate),
 }
 
 impl FakeAnswer {
@@ -50,6 +69,19 @@ impl FakeAnswer {
             AssistantPart::ToolCall(ToolCall { id: ToolCallId((*id).to_owned()), name: (*name).to_owned(), arguments })
         };
         FakeAnswer::Says { parts: calls.iter().map(part).collect(), stop: ModelStop::ToolUse }
+    }
+
+    /// A text in pieces, each of which comes once its gate opens, and then the end of the turn.
+    pub fn gated_text<'a>(pieces: impl IntoIterator<Item = (&'a Gate, &'a str)>) -> FakeAnswer {
+        let (mut steps, mut whole) = (Vec::new(), String::new());
+        for (gate, piece) in pieces {
+            whole.push_str(piece);
+            steps.push(FakeStep::Wait(gate.clone()));
+            steps.push(FakeStep::Event(ModelStreamEvent::TextDelta(piece.to_owned())));
+        }
+        let answer = ModelAnswer { parts: vec![AssistantPart::Text(whole)], stop: ModelStop::EndTurn, usage: USAGE };
+        steps.push(FakeStep::Event(ModelStreamEvent::Finished(answer)));
+        FakeAnswer::Steps(steps)
     }
 
     /// A failure of that kind after some text.
@@ -75,25 +107,31 @@ impl FakeModel {
         model
     }
 
+    /// A model that answers each request by that function.
+    pub fn computed(answer: impl Fn(&ModelRequest) -> FakeAnswer + Send + Sync + 'static) -> FakeModel {
+        let model = FakeModel::default();
+        model.0.update(|memory| memory.improvise = Some(Arc::new(answer)));
+        model
+    }
+
     /// Adds to the script.
     pub fn then(&self, script: impl IntoIterator<Item = FakeAnswer>) {
-        lock(&self.script).extend(script);
+        self.0.update(|memory| memory.script.extend(script));
     }
 
     /// What it was asked so far.
     pub fn requests(&self) -> Vec<ModelRequest> {
-        lock(&self.requests).clone()
+        self.0.read(|memory| memory.requests.clone())
     }
 
     /// Resolves once that many requests have come.
     pub async fn asked(&self, count: usize) {
-        loop {
-            let asked = self.asked.notified();
-            if lock(&self.requests).len() >= count {
-                return;
-            }
-            asked.await;
-        }
+        self.0.until(|memory| (memory.requests.len() >= count).then_some(())).await;
+    }
+
+    /// Resolves once that many streams were dropped before their terminal event.
+    pub async fn aborted(&self, count: usize) {
+        self.0.until(|memory| (memory.aborted >= count).then_some(())).await;
     }
 
     /// Checks the contract of requests: each call has its result, and the prefix is stable.
@@ -116,22 +154,45 @@ impl LanguageModel for FakeModel {
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
-        lock(&self.requests).push(request);
-        self.asked.notify_waiters();
-        let Some(answer) = lock(&self.script).pop_front() else {
-            let beyond = FakeAnswer::failure(ModelFailureKind::BadRequest, "");
-            return events_of(beyond).boxed();
-        };
-        events_of(answer).boxed()
+        let (scripted, improvise) = self.0.update(|memory| {
+            memory.requests.push(request.clone());
+            (memory.script.pop_front(), memory.improvise.clone())
+        });
+        let answer = scripted.or_else(|| improvise.map(|answer| answer(&request)));
+        let beyond = || FakeAnswer::failure(ModelFailureKind::BadRequest, "");
+        let events = events_of(answer.unwrap_or_else(beyond));
+        let abort = AbortWitness { memory: Arc::clone(&self.0), ended: false };
+        stream::unfold((events, abort), |(mut events, mut abort)| async move {
+            let event = events.next().await;
+            abort.ended = event.as_ref().is_none_or(ModelStreamEvent::is_terminal);
+            event.map(|event| (event, (events, abort)))
+        })
+        .boxed()
     }
 }
+
+/// Tells the model when its stream is dropped too early.
+struct AbortWitness {
+    memory: Arc<Watched<Memory>>,
+    ended: bool,
+}
+
+impl Drop for AbortWitness {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.memory.update(|memory| memory.aborted += 1);
+        }
+    }
+}
+
+/// What every answer is said to have cost.
+const USAGE: Usage = Usage { input_tokens: 100, output_tokens: 10, cache_read_tokens: 0, cache_write_tokens: 0 };
 
 fn events_of(answer: FakeAnswer) -> ModelStream {
     match answer {
         FakeAnswer::Says { parts, stop } => {
             let mut events: Vec<ModelStreamEvent> = parts.iter().map(delta).collect();
-            let usage = Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() };
-            events.push(ModelStreamEvent::Finished(ModelAnswer { parts, stop, usage }));
+            events.push(ModelStreamEvent::Finished(ModelAnswer { parts, stop, usage: USAGE }));
             stream::iter(events).boxed()
         }
         FakeAnswer::Fails { text, failure } => {
@@ -141,6 +202,17 @@ fn events_of(answer: FakeAnswer) -> ModelStream {
             stream::iter([ModelStreamEvent::TextDelta(text)]).chain(stream::pending()).boxed()
         }
         FakeAnswer::EndsSilently { text } => stream::iter([ModelStreamEvent::TextDelta(text)]).boxed(),
+        FakeAnswer::Steps(steps) => stream::iter(steps)
+            .filter_map(|step| async {
+                match step {
+                    FakeStep::Event(event) => Some(event),
+                    FakeStep::Wait(gate) => {
+                        gate.pass().await;
+                        None
+                    }
+                }
+            })
+            .boxed(),
     }
 }
 
@@ -152,8 +224,4 @@ fn delta(part: &AssistantPart) -> ModelStreamEvent {
             ModelStreamEvent::ToolCallStarted { id: call.id.clone(), name: call.name.clone() }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

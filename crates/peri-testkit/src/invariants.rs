@@ -3,6 +3,8 @@
 use peri_acp_types::{AssistantPart, ToolCallId};
 use peri_model::{ModelMessage, ModelRequest};
 
+use crate::diff::debug_differences;
+
 /// Checks the requests of one session, in the order in which they were sent.
 ///
 /// # Panics
@@ -17,7 +19,7 @@ pub fn check_requests(requests: &[ModelRequest]) {
     for (index, pair) in requests.windows(2).enumerate() {
         let [earlier, later] = pair else { continue };
         if let Err(fault) = begins_with(later, earlier) {
-            panic!("request {}: {fault}\nearlier: {earlier:#?}\nlater: {later:#?}", index + 1);
+            panic!("request {}: {fault}\n{}", index + 1, debug_differences(earlier, later));
         }
     }
 }

@@ -2,13 +2,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use peri_acp_types::ports::{Clock, IdSource, Spawner};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use uuid::Uuid;
+
+use crate::watched::Watched;
 
 /// Unix time at which a [`FakeClock`] starts, in milliseconds.
 pub const START_MS: i64 = 1_700_000_000_000;
@@ -18,7 +21,7 @@ pub const START_MS: i64 = 1_700_000_000_000;
 pub struct FakeClock {
     now: Arc<watch::Sender<Duration>>,
     /// Every sleep that was asked for, in order.
-    sleeps: Arc<Mutex<Vec<Duration>>>,
+    sleeps: Arc<Watched<Vec<Duration>>>,
     waiting: Waiting,
 }
 
@@ -53,7 +56,12 @@ impl FakeClock {
 
     /// Every sleep that was asked for so far.
     pub fn sleeps(&self) -> Vec<Duration> {
-        self.sleeps.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.sleeps.read(Vec::clone)
+    }
+
+    /// Resolves once that many sleeps have been asked for.
+    pub async fn slept(&self, count: usize) {
+        self.sleeps.until(|sleeps| (sleeps.len() >= count).then_some(())).await;
     }
 }
 
@@ -67,7 +75,7 @@ impl Clock for FakeClock {
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        self.sleeps.lock().unwrap_or_else(PoisonError::into_inner).push(duration);
+        self.sleeps.update(|sleeps| sleeps.push(duration));
         let until = self.monotonic() + duration;
         let this = self.clone();
         async move {
@@ -79,6 +87,33 @@ impl Clock for FakeClock {
             let _ = now.wait_for(|now| *now >= until).await;
         }
         .boxed()
+    }
+}
+
+/// The time of the machine, for tests that meet real sockets and processes.
+#[derive(Clone, Copy, Debug)]
+pub struct TokioClock {
+    start: Instant,
+}
+
+impl Default for TokioClock {
+    fn default() -> TokioClock {
+        TokioClock { start: Instant::now() }
+    }
+}
+
+impl Clock for TokioClock {
+    fn now_ms(&self) -> i64 {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        tokio::time::sleep(duration).boxed()
     }
 }
 
@@ -113,5 +148,35 @@ pub struct TokioSpawner;
 impl Spawner for TokioSpawner {
     fn spawn(&self, future: BoxFuture<'static, ()>) {
         tokio::spawn(future);
+    }
+}
+
+/// Spawns on the tokio runtime of the test and knows when its tasks have ended.
+#[derive(Debug, Default)]
+pub struct TestSpawner {
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl TestSpawner {
+    /// Resolves once every task has ended, those too that were spawned meanwhile.
+    ///
+    /// # Panics
+    /// Where a task panicked.
+    pub async fn ended(&self) {
+        loop {
+            let mut tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+            if tasks.is_empty() {
+                return;
+            }
+            while let Some(task) = tasks.join_next().await {
+                task.expect("no task panics");
+            }
+        }
+    }
+}
+
+impl Spawner for TestSpawner {
+    fn spawn(&self, future: BoxFuture<'static, ()>) {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(future);
     }
 }

@@ -1,0 +1,7 @@
+//! The kit itself: what other tests lean on must hold.
+
+mod endpoint;
+mod fakes;
+mod process;
+mod snapshots;
+mod stream_cases;
