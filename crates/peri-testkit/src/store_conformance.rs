@@ -554,7 +554,7 @@ fn meta(number: u64) -> ThreadMeta {
     ThreadMeta {
         id: session(number),
         parent_thread_id: None,
-        cwd: "/work/project".to_owned(),
+        cwd: "/home/dev/project".to_owned(),
         title: None,
         created_at_ms: 1_700_000_000_000,
         updated_at_ms: 1_700_000_000_001,
