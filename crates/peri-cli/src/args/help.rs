@@ -1,0 +1,56 @@
+//! The long texts of `--help`: examples, variables, exit codes, files.
+
+pub const BEFORE: &str = "Peri reads, edits and runs things in a repository, with a model of your choice.";
+
+pub const AFTER_SHORT: &str = "Try it without a key: peri demo. Examples, variables, files and exit codes: peri --help";
+
+pub const AFTER_LONG: &str = "\
+Examples:
+  peri demo                                          watch it work; needs no key
+  peri -p \"why does the build fail?\"                 read-only unless a rule allows more
+  peri -p --permission-mode accept-edits --allowed-tools 'Bash(cargo test:*)' \"fix the test\"
+  git diff | peri -p                                 the prompt comes from standard input
+  peri -p -c \"now add a changelog line\"              go on in the last session of this directory
+  peri -p --output-format json \"count the TODOs\"     for scripts: answer, usage, session_id
+
+A model:
+  export ANTHROPIC_API_KEY=...                       is enough; --model anthropic/MODEL chooses another
+  or name your own endpoint in settings.json:
+    {\"model\": \"mine/some-model\",
+     \"providers\": {\"mine\": {\"protocol\": \"anthropic\", \"baseUrl\": \"http://127.0.0.1:18080\", \"apiKeyEnv\": \"MY_KEY\"}}}
+
+Permission:
+  Reading inside the workspace is always allowed. Whatever else a rule or the mode does not allow is refused, and the
+  refusal names the option that would allow it; a print run never asks. Rules: Tool or Tool(pattern); deny wins.
+
+Files (peri config path shows them all):
+  $XDG_CONFIG_HOME/peri/settings.json                yours (~/.config without the variable)
+  .peri/settings.json, .peri/settings.local.json     the workspace's; see peri trust
+  $XDG_DATA_HOME/peri/                               sessions and trust (~/.local/share without the variable)
+
+Variables:
+  ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_MODEL
+                                                     a provider named anthropic and its model, if settings name none
+  PERI_MODEL                                         the model, over all settings files
+  PERI_HOME                                          one directory for settings and data
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY                  used for other hosts than this machine
+  NO_COLOR, CLICOLOR_FORCE                           colour on standard error: never, always
+
+Exit codes:
+  0  the model ended its turn          3  stopped by a limit: --max-turns, tokens, a loop
+  1  failure                           129, 130, 143  hangup, interrupt, termination; no child process is left
+  2  usage or settings";
+
+pub const COMPLETIONS: &str = "\
+Examples:
+  peri completions bash > ~/.local/share/bash-completion/completions/peri
+  peri completions zsh  > ~/.zfunc/_peri
+  peri completions fish > ~/.config/fish/completions/peri.fish";
+
+pub const TRUST: &str = "\
+Until a workspace is trusted, its own settings may only tighten: what they allow, run or configure is ignored.
+Trust is for the files as they are now; a change of one of them voids it.";
+
+pub const DEMO: &str = "\
+The model is scripted: a small server in this process answers as a model would. All the rest is real: the session, the
+tools, the permission rules, the edit and the test run. Your settings and sessions are not touched.";

@@ -1,0 +1,95 @@
+//! Rules between options of a print run.
+//!
+//! Owns: which combinations cannot have their effect. Must not: guess what was meant; a refusal tells what to type.
+
+use super::{OutputFormat, PrintArgs};
+use crate::exit::Failure;
+
+/// The commands that a first word may have meant.
+const COMMANDS: [&str; 5] = ["sessions", "config", "trust", "demo", "completions"];
+
+pub(super) fn check_print(args: &PrintArgs) -> Result<(), Failure> {
+    if args.is_bare() {
+        return check_bare(args);
+    }
+    check_prompt(args)?;
+    check_session(args)?;
+    check_format(args)
+}
+
+/// Options without `-p`: nothing would use them.
+fn check_bare(args: &PrintArgs) -> Result<(), Failure> {
+    let any = args.continues()
+        || args.session_id.is_some()
+        || args.model.is_some()
+        || args.permission_mode.is_some()
+        || args.places.settings.is_some()
+        || args.places.config_file.is_some();
+    match any {
+        true => Err(no_print()),
+        false => Ok(()),
+    }
+}
+
+fn no_print() -> Failure {
+    Failure::usage("there is no terminal UI yet, so options need -p to have an effect")
+        .hint("peri -p \"what to do\" runs one prompt; peri --help shows the rest")
+}
+
+fn check_prompt(args: &PrintArgs) -> Result<(), Failure> {
+    let first = args.prompt.first().map(String::as_str).unwrap_or_default();
+    if !args.print {
+        if COMMANDS.contains(&first) {
+            return Err(Failure::usage(format!(
+                "`{first}` is taken for a prompt here, because options came before it"
+            ))
+            .hint(format!("options come after a command: peri {first} ... [OPTIONS]")));
+        }
+        return Err(no_print());
+    }
+    if args.prompt.len() > 1 {
+        return Err(Failure::usage(format!("the prompt is {} arguments", args.prompt.len()))
+            .hint(format!("quote it: peri -p \"{} ...\"", first.replace('"', "\\\""))));
+    }
+    if args.prompt.iter().any(|prompt| prompt.trim().is_empty()) {
+        return Err(Failure::usage("the prompt is empty").hint("peri -p \"what to do\""));
+    }
+    Ok(())
+}
+
+fn check_session(args: &PrintArgs) -> Result<(), Failure> {
+    if args.continue_last && args.resume.is_some() {
+        return Err(Failure::usage("--continue and --resume name two sessions").hint("give one of them"));
+    }
+    if args.continues() && args.session_id.is_some() {
+        return Err(Failure::usage(
+            "--session-id is the id of a new session, and --continue or --resume go on in an old one",
+        )
+        .hint("leave --session-id out, or the other"));
+    }
+    if args.continues() && args.append_system_prompt.is_some() {
+        return Err(Failure::usage(
+            "--append-system-prompt has no effect on a session that exists: its system prompt is fixed when it begins",
+        )
+        .hint("start a new session, or put the text into the prompt"));
+    }
+    if args.continues() && args.no_session_persistence {
+        return Err(Failure::usage("--no-session-persistence keeps nothing, so there is nothing to go on in")
+            .hint("leave --no-session-persistence out"));
+    }
+    if args.no_session_persistence && args.places.db_path.is_some() {
+        return Err(Failure::usage("--db-path has no effect with --no-session-persistence").hint("give one of them"));
+    }
+    if args.resume.as_deref().is_some_and(|id| id.trim().is_empty()) {
+        return Err(Failure::usage("--resume wants the id of a session, or its beginning").hint("peri sessions list"));
+    }
+    Ok(())
+}
+
+fn check_format(args: &PrintArgs) -> Result<(), Failure> {
+    if args.include_partial_messages && args.output_format != OutputFormat::StreamJson {
+        return Err(Failure::usage("--include-partial-messages has no effect in this output format")
+            .hint("add --output-format stream-json"));
+    }
+    Ok(())
+}

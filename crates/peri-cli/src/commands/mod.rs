@@ -1,0 +1,9 @@
+//! What `peri` does besides a print run. Each command writes its report to standard output, and what is wrong to standard
+//! error; none asks a model.
+
+pub mod completions;
+pub mod config;
+pub mod paths;
+pub mod sessions;
+mod transcript;
+pub mod trust;

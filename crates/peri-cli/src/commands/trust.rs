@@ -1,0 +1,131 @@
+//! `peri trust [DIR]`: shows what trust would enable, then asks.
+//!
+//! Owns: the question. Must not: decide what needs trust. Invariant: what is granted is what was shown: the digest of the
+//! files goes with the answer.
+
+use std::io::{BufRead, IsTerminal};
+
+use peri_acp_types::ports::{ConfigSource, TrustState, TrustStore, TrustVerdict};
+use peri_config::{CommandLineOverlay, ConfigError, Diagnostic, Resolution, load};
+use serde_json::Value;
+
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+
+/// Whether to ask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Consent {
+    /// On the terminal.
+    Ask,
+    /// `--yes`.
+    Given,
+}
+
+/// Shows what lies in the workspace, asks, and records the answer.
+///
+/// # Errors
+/// A [`Failure`] where it cannot be asked or recorded, or the files changed meanwhile.
+pub async fn trust(
+    source: &dyn ConfigSource,
+    store: &dyn TrustStore,
+    root: &str,
+    consent: Consent,
+    console: &mut Console,
+) -> Result<Exit, Failure> {
+    let verdict = store.verdict(root).await.map_err(|reason| Failure::run(format!("{root}: {reason}")))?;
+    match verdict.state {
+        TrustState::NothingToTrust => {
+            say(console, &format!("{}: nothing here needs trust", verdict.root)).await;
+            return Ok(Exit::Success);
+        }
+        TrustState::Trusted => {
+            say(console, &format!("{}: trusted already", verdict.root)).await;
+            return Ok(Exit::Success);
+        }
+        TrustState::Untrusted | TrustState::Changed => {}
+    }
+    say(console, &describe(&verdict, &would_enable(source, store, root).await)).await;
+    if consent == Consent::Ask && !ask(console).await? {
+        say(console, "not trusted").await;
+        return Ok(Exit::Failure);
+    }
+    store.grant(root, &verdict.digest).await.map_err(|reason| {
+        Failure::run(format!("{root} is not trusted: {reason}")).hint("run peri trust again to see how it is now")
+    })?;
+    say(console, &format!("trusted: {}", verdict.root)).await;
+    Ok(Exit::Success)
+}
+
+/// What the workspace's own files would set, a line each, and what is wrong with them.
+async fn would_enable(source: &dyn ConfigSource, store: &dyn TrustStore, root: &str) -> Vec<String> {
+    let overlay = CommandLineOverlay { trust_workspace: true, ..CommandLineOverlay::default() };
+    match load(source, store, root, &overlay).await {
+        Ok(trusted) => {
+            let mut lines = set_by_workspace(&trusted);
+            lines.extend(trusted.diagnostics.iter().map(Diagnostic::to_string));
+            lines
+        }
+        Err(ConfigError::Invalid(findings)) => findings.iter().map(Diagnostic::to_string).collect(),
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+fn set_by_workspace(trusted: &Resolution) -> Vec<String> {
+    let shown = trusted.settings.to_display_json();
+    let mut lines: Vec<String> = trusted
+        .origins
+        .iter()
+        .filter(|(_, origin)| origin.layer.needs_trust())
+        .map(|(key, origin)| match value_at(&shown, key) {
+            Some(value) => format!("{key} = {value} ({origin})"),
+            None => format!("{key} ({origin})"),
+        })
+        .collect();
+    let permissions = &trusted.settings.permissions;
+    for rule in permissions.allow.iter().filter(|rule| rule.origin.layer.needs_trust()) {
+        lines.push(format!("permissions.allow: {} ({})", rule.value, rule.origin));
+    }
+    for directory in permissions.additional_directories.iter().filter(|entry| entry.origin.layer.needs_trust()) {
+        lines.push(format!("permissions.additionalDirectories: {} ({})", directory.value, directory.origin));
+    }
+    lines
+}
+
+/// The value at a dotted key. A name with a dot in it is not found, and is then shown without its value.
+fn value_at<'a>(shown: &'a Value, key: &str) -> Option<&'a Value> {
+    key.split('.').try_fold(shown, |value, part| value.get(part))
+}
+
+fn describe(verdict: &TrustVerdict, enabled: &[String]) -> String {
+    let mut text = match verdict.state {
+        TrustState::Changed => format!("{} has changed since it was trusted.\n", verdict.root),
+        _ => format!("{} is not trusted.\n", verdict.root),
+    };
+    text.push_str("Trust is for these files, as they are now:\n");
+    for file in &verdict.files {
+        text.push_str(&format!("  {file}\n"));
+    }
+    if !enabled.is_empty() {
+        text.push_str("It would enable:\n");
+        for line in enabled {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    text
+}
+
+async fn ask(console: &mut Console) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::usage("whether to trust it can only be asked on a terminal")
+            .hint("read the list above; peri trust --yes trusts without asking"));
+    }
+    say(console, "Trust it? [y/N]").await;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::run(format!("no answer: {error}")))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// A report that nobody reads any more needs no error.
+async fn say(console: &mut Console, text: &str) {
+    drop(console.text(text).await);
+}

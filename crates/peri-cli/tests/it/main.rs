@@ -1,0 +1,3 @@
+//! The real binary, from outside.
+
+mod sandbox;
