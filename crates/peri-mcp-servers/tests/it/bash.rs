@@ -7,9 +7,7 @@ use peri_acp_types::ports::KillProof;
 use peri_mcp_servers::workspace::ServeError;
 use serde_json::{Value, json};
 
-use crate::support::{
-    ManualClock, PATIENCE, RealClock, ScriptedHost, Session, session, session_on, session_with, until,
-};
+use crate::support::{ManualClock, Opening, PATIENCE, ScriptedHost, Session, session, until};
 
 /// Reads a background task until its output holds the text; everything read so far.
 async fn read_until(session: &Session, id: &str, text: &str) -> String {
@@ -84,7 +82,7 @@ async fn endless_output_is_bounded() {
 #[tokio::test]
 async fn a_command_that_does_not_end_goes_to_the_background() {
     let clock = ManualClock::default();
-    let session = session_with(Arc::new(clock.clone()), |layout| vec![layout.root.clone()]).await;
+    let session = Opening { clock: Arc::new(clock.clone()), ..Opening::default() }.session().await;
     for (timeout, limit) in [(None, 120), (Some(5_000), 5), (Some(3_600_000), 600)] {
         let mut arguments = json!({"command": "echo begun; cat fifo; echo done", "description": "Waits for a pipe"});
         arguments["timeout"] = timeout.map_or(Value::Null, Value::from);
@@ -181,7 +179,7 @@ async fn a_cancelled_call_leaves_nothing() {
 
 #[tokio::test]
 async fn a_machine_without_bash_has_sh() {
-    let session = session_with(Arc::new(RealClock), |layout| vec![layout.root.clone()]).await;
+    let session = session().await;
     session.host.forget_program("bash");
     assert_eq!(session.bash("echo $0").await.ok(), "sh");
     session.host.forget_program("sh");
@@ -206,7 +204,7 @@ async fn too_many_commands_at_once_are_refused() {
 #[tokio::test]
 async fn what_is_not_known_to_be_gone_is_told() {
     let host = ScriptedHost::new(KillProof::Unconfirmed("no subreaper here".to_owned()));
-    let session = session_on(Arc::new(host)).await;
+    let session = Opening { process: Some(Arc::new(host)), ..Opening::default() }.session().await;
     assert_eq!(session.bash("x").await.ok(), "child 1");
     let error = session.call("KillBash", json!({"bash_id": "bash_1"})).await.error();
     assert_eq!(
@@ -222,7 +220,7 @@ async fn what_is_not_known_to_be_gone_is_told() {
 #[tokio::test]
 async fn ended_commands_are_let_go_when_there_are_many() {
     let host = Arc::new(ScriptedHost::new(KillProof::Gone));
-    let session = session_on(host.clone()).await;
+    let session = Opening { process: Some(host.clone()), ..Opening::default() }.session().await;
     for number in 1..=260 {
         assert_eq!(session.bash("x").await.ok(), format!("child {number}"));
     }

@@ -1,9 +1,11 @@
 //! The server as an MCP server: its list, its answers to calls that are wrong, its end.
 
 use peri_acp_types::ports::{META_TOOL_KIND, McpDuplex};
+use rmcp::model::ProtocolVersion;
+use rmcp::service::ClientLifecycleMode;
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, session, until};
+use crate::support::{Opening, PATIENCE, session, until};
 
 #[tokio::test]
 async fn the_list_names_every_tool_with_kind_hints_and_a_plain_schema() {
@@ -117,6 +119,21 @@ async fn what_is_no_request_is_refused_and_the_connection_lives_on() {
     assert_eq!(welcome["result"]["serverInfo"]["name"], "workspace");
     drop(ours);
     tokio::time::timeout(PATIENCE, server).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_client_of_the_newest_protocol_is_served_as_well() {
+    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    let session = Opening { lifecycle, ..Opening::default() }.session().await;
+    session.put("a.txt", "one\n");
+    session.read("a.txt").await.ok();
+    let file = session.outside.join("x");
+    session.call("Write", json!({"file_path": file, "content": "x"})).await.error();
+    session.call_granting("Write", json!({"file_path": file, "content": "x"}), &[&file]).await.ok();
+    let call = session.start("Bash", json!({"command": "touch started; sleep 1000"}), &[]).await;
+    until("the command has started", || session.root.join("started").exists()).await;
+    call.cancel(None).await.unwrap();
+    until("its processes are gone", || session.host.left().is_empty()).await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use peri_mcp_servers::workspace::WorkspacePathResolver;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
-use crate::support::{RealClock, Session, session, session_with};
+use crate::support::{Opening, Session, session};
 
 fn names(session: &Session) -> Vec<String> {
     std::fs::read_dir(&session.outside)
@@ -71,11 +71,12 @@ async fn links_inside_work_and_stay_links() {
 
 #[tokio::test]
 async fn a_workspace_that_is_a_link_works() {
-    let session = session_with(Arc::new(RealClock), |layout| {
-        symlink(&layout.root, layout.base.join("ws-link")).unwrap();
-        vec![layout.base.join("ws-link")]
-    })
-    .await;
+    let session = Opening::default()
+        .session_with_roots(|layout| {
+            symlink(&layout.root, layout.base.join("ws-link")).unwrap();
+            vec![layout.base.join("ws-link")]
+        })
+        .await;
     session.put("a.txt", "one\n");
     session.read("a.txt").await.ok();
     let by_link = session.root.parent().unwrap().join("ws-link/a.txt");
@@ -87,7 +88,8 @@ async fn a_workspace_that_is_a_link_works() {
 
 #[tokio::test]
 async fn every_root_is_inside_and_relative_paths_start_at_the_first() {
-    let session = session_with(Arc::new(RealClock), |layout| vec![layout.root.clone(), layout.outside.clone()]).await;
+    let session =
+        Opening::default().session_with_roots(|layout| vec![layout.root.clone(), layout.outside.clone()]).await;
     session.call("Write", json!({"file_path": "a.txt", "content": "first"})).await.ok();
     assert_eq!(session.get("a.txt"), b"first");
     let second = session.outside.join("b.txt");

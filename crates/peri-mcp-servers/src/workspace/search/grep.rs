@@ -7,13 +7,13 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use grep_matcher::{LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
-use ignore::WalkState;
 use ignore::types::{Types, TypesBuilder};
+use ignore::{DirEntry, WalkState};
 use peri_acp_types::{CancellationToken, ToolDetails, ToolLocation, ToolOutput};
 
 use super::excerpt::excerpt;
@@ -137,7 +137,7 @@ impl Search {
     fn one(&self, path: &Path) -> Result<Found, Unsearched> {
         let file = open_file(path)?.file;
         let mut hits = Hits::new(self.limit);
-        if let Some(found) = self.file(&mut self.searcher.build(), file)? {
+        if let Some(found) = self.file(&self.matcher, &mut self.searcher.build(), file)? {
             hits.add(path.to_owned(), found);
         }
         Ok(Found { hits, unreadable: 0, too_long: 0 })
@@ -145,42 +145,23 @@ impl Search {
 
     /// Searches the files below a directory, on several threads.
     fn below(&self, base: &Path, root: Option<&Path>) -> Found {
-        let hits = Mutex::new(Hits::new(self.limit));
-        let (unreadable, too_long) = (AtomicU64::new(0), AtomicU64::new(0));
+        let gathering = Gathering {
+            search: self,
+            base,
+            hits: Mutex::new(Hits::new(self.limit)),
+            unreadable: AtomicU64::new(0),
+            too_long: AtomicU64::new(0),
+        };
         walk(base, root).build_parallel().run(|| {
-            let mut searcher = self.searcher.build();
-            let (hits, unreadable, too_long) = (&hits, &unreadable, &too_long);
-            Box::new(move |entry| {
-                if self.stop.is_cancelled() {
-                    return WalkState::Quit;
-                }
-                let Ok(entry) = entry else {
-                    unreadable.fetch_add(1, Ordering::Relaxed);
-                    return WalkState::Continue;
-                };
-                let Some(path) = file_below(&entry, base).filter(|path| self.selects(path, base)) else {
-                    return WalkState::Continue;
-                };
-                if !hits.lock().unwrap_or_else(PoisonError::into_inner).wants(path) {
-                    return WalkState::Continue;
-                }
-                let searched = open_listed_file(path)
-                    .map_err(Unsearched::from)
-                    .and_then(|opened| self.file(&mut searcher, opened.file));
-                match searched {
-                    Ok(Some(found)) => hits.lock().unwrap_or_else(PoisonError::into_inner).add(path.to_owned(), found),
-                    // A file that went away meanwhile is not there.
-                    Ok(None) | Err(Unsearched::Binary | Unsearched::Open(OpenError::NotFound)) => {}
-                    Err(Unsearched::TooLong) => drop(too_long.fetch_add(1, Ordering::Relaxed)),
-                    Err(Unsearched::Open(_) | Unsearched::Read(_)) => drop(unreadable.fetch_add(1, Ordering::Relaxed)),
-                }
-                WalkState::Continue
-            })
+            // A matcher of its own for each thread: its scratch memory is shared only at the price of a lock.
+            let (matcher, mut searcher) = (self.matcher.clone(), self.searcher.build());
+            let gathering = &gathering;
+            Box::new(move |entry| gathering.visit(&matcher, &mut searcher, entry))
         });
         Found {
-            hits: hits.into_inner().unwrap_or_else(PoisonError::into_inner),
-            unreadable: unreadable.into_inner(),
-            too_long: too_long.into_inner(),
+            hits: gathering.hits.into_inner().unwrap_or_else(PoisonError::into_inner),
+            unreadable: gathering.unreadable.into_inner(),
+            too_long: gathering.too_long.into_inner(),
         }
     }
 
@@ -191,10 +172,15 @@ impl Search {
     }
 
     /// The hits of one file; None where there are none.
-    fn file(&self, searcher: &mut Searcher, file: File) -> Result<Option<FileHits>, Unsearched> {
-        let mut sink = HitSink { search: self, hits: FileHits::default(), binary: false };
+    fn file(
+        &self,
+        matcher: &RegexMatcher,
+        searcher: &mut Searcher,
+        file: File,
+    ) -> Result<Option<FileHits>, Unsearched> {
+        let mut sink = HitSink { search: self, matcher, hits: FileHits::default(), binary: false };
         let reader = StoppableReader { file, stop: &self.stop };
-        match searcher.search_reader(&self.matcher, reader, &mut sink) {
+        match searcher.search_reader(matcher, reader, &mut sink) {
             Ok(()) if sink.binary => Err(Unsearched::Binary),
             Ok(()) => Ok((sink.hits.matches > 0).then_some(sink.hits)),
             Err(error) if is_heap_limit(&error) => Err(Unsearched::TooLong),
@@ -249,6 +235,53 @@ impl Search {
     }
 }
 
+/// A search under way on several threads.
+struct Gathering<'a> {
+    search: &'a Search,
+    base: &'a Path,
+    hits: Mutex<Hits>,
+    unreadable: AtomicU64,
+    too_long: AtomicU64,
+}
+
+impl Gathering<'_> {
+    fn visit(
+        &self,
+        matcher: &RegexMatcher,
+        searcher: &mut Searcher,
+        entry: Result<DirEntry, ignore::Error>,
+    ) -> WalkState {
+        if self.search.stop.is_cancelled() {
+            return WalkState::Quit;
+        }
+        let Ok(entry) = entry else {
+            self.unreadable.fetch_add(1, Ordering::Relaxed);
+            return WalkState::Continue;
+        };
+        let file = file_below(&entry, self.base).filter(|path| self.search.selects(path, self.base));
+        let Some(path) = file.filter(|path| self.hits().wants(path)) else { return WalkState::Continue };
+        let searched = open_listed_file(path)
+            .map_err(Unsearched::from)
+            .and_then(|opened| self.search.file(matcher, searcher, opened.file));
+        let left_out = match searched {
+            Ok(Some(found)) => {
+                self.hits().add(path.to_owned(), found);
+                return WalkState::Continue;
+            }
+            // A file that went away meanwhile is not there.
+            Ok(None) | Err(Unsearched::Binary | Unsearched::Open(OpenError::NotFound)) => return WalkState::Continue,
+            Err(Unsearched::TooLong) => &self.too_long,
+            Err(Unsearched::Open(_) | Unsearched::Read(_)) => &self.unreadable,
+        };
+        left_out.fetch_add(1, Ordering::Relaxed);
+        WalkState::Continue
+    }
+
+    fn hits(&self) -> MutexGuard<'_, Hits> {
+        self.hits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The text of a result, bounded in lines and bytes.
 struct Report {
     text: String,
@@ -271,6 +304,7 @@ impl Report {
 /// Collects the hits of one file.
 struct HitSink<'a> {
     search: &'a Search,
+    matcher: &'a RegexMatcher,
     hits: FileHits,
     binary: bool,
 }
@@ -300,7 +334,7 @@ impl Sink for HitSink<'_> {
         }
         for (number, line) in (found.line_number().unwrap_or(1)..).zip(found.lines()) {
             self.hits.matches += 1;
-            let place = self.search.matcher.find(line).ok().flatten();
+            let place = self.matcher.find(line).ok().flatten();
             let text = excerpt(line, place.map(|place| place.start()..place.end()));
             if !self.add(Some(number), LineRole::Match, text) {
                 return Ok(false);

@@ -12,9 +12,12 @@ use std::time::Duration;
 use futures::{SinkExt as _, StreamExt as _};
 use peri_acp_types::ports::{Clock, META_GRANTED_PATHS, META_TOOL_DETAILS, McpDuplex, ProcessHost};
 use peri_mcp_servers::workspace::{BashLimits, ServeError, WorkspacePorts, WorkspaceServer};
+use rmcp::RoleClient;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock, ServerResult};
-use rmcp::service::{PeerRequestOptions, RequestHandle, RunningService, RxJsonRpcMessage, TxJsonRpcMessage};
-use rmcp::{RoleClient, ServiceExt as _};
+use rmcp::service::{
+    ClientLifecycleMode, PeerRequestOptions, RequestHandle, RunningService, RxJsonRpcMessage, TxJsonRpcMessage,
+    serve_client_with_lifecycle,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -39,7 +42,7 @@ pub struct Session {
 
 /// A session on an empty workspace.
 pub async fn session() -> Session {
-    session_with(Arc::new(RealClock), |layout| vec![layout.root.clone()]).await
+    Opening::default().session().await
 }
 
 /// Where things are before a session starts.
@@ -49,52 +52,57 @@ pub struct Layout {
     pub base: PathBuf,
 }
 
-/// A session whose roots are chosen, and whose clock is.
-pub async fn session_with(clock: Arc<dyn Clock>, roots: impl FnOnce(&Layout) -> Vec<PathBuf>) -> Session {
-    let host = Arc::new(PlainHost::default());
-    open(clock, host.clone(), host, roots).await
+/// What a session starts with, where it is not the usual.
+pub struct Opening {
+    pub clock: Arc<dyn Clock>,
+    /// None: a [`PlainHost`].
+    pub process: Option<Arc<dyn ProcessHost>>,
+    pub lifecycle: ClientLifecycleMode,
 }
 
-/// A session whose processes are not real.
-pub async fn session_on(process: Arc<dyn ProcessHost>) -> Session {
-    open(Arc::new(RealClock), process, Arc::default(), |layout| vec![layout.root.clone()]).await
+impl Default for Opening {
+    fn default() -> Opening {
+        Opening { clock: Arc::new(RealClock), process: None, lifecycle: ClientLifecycleMode::Initialize }
+    }
 }
 
-async fn open(
-    clock: Arc<dyn Clock>,
-    process: Arc<dyn ProcessHost>,
-    host: Arc<PlainHost>,
-    roots: impl FnOnce(&Layout) -> Vec<PathBuf>,
-) -> Session {
-    let temp = tempfile::tempdir().unwrap();
-    let base = temp.path().canonicalize().unwrap();
-    let layout = Layout { root: base.join("ws"), outside: base.join("outside"), base };
-    std::fs::create_dir(&layout.root).unwrap();
-    std::fs::create_dir(&layout.outside).unwrap();
-    let roots = roots(&layout);
-    let spill_dir = layout.base.join("spill");
-    let ports = WorkspacePorts {
-        process,
-        clock,
-        spill_dir: spill_dir.clone(),
-        limits: BashLimits::default(),
-        env: BTreeMap::from([("FROM_HOST".to_owned(), Some("yes".to_owned()))]),
-        home: Some(layout.outside.clone()),
-    };
-    let server = WorkspaceServer::new(&ports, &roots).unwrap();
-    let (ours, theirs) = McpDuplex::pair(8);
-    let server = tokio::spawn(server.serve(theirs));
-    let client = client(ours).await;
-    Session { client, server, host, root: layout.root, outside: layout.outside, spill_dir, _temp: temp }
+impl Opening {
+    pub async fn session(self) -> Session {
+        self.session_with_roots(|layout| vec![layout.root.clone()]).await
+    }
+
+    pub async fn session_with_roots(self, roots: impl FnOnce(&Layout) -> Vec<PathBuf>) -> Session {
+        let temp = tempfile::tempdir().unwrap();
+        let base = temp.path().canonicalize().unwrap();
+        let layout = Layout { root: base.join("ws"), outside: base.join("outside"), base };
+        std::fs::create_dir(&layout.root).unwrap();
+        std::fs::create_dir(&layout.outside).unwrap();
+        let roots = roots(&layout);
+        let host = Arc::new(PlainHost::default());
+        let spill_dir = layout.base.join("spill");
+        let ports = WorkspacePorts {
+            process: self.process.unwrap_or_else(|| host.clone()),
+            clock: self.clock,
+            spill_dir: spill_dir.clone(),
+            limits: BashLimits::default(),
+            env: BTreeMap::from([("FROM_HOST".to_owned(), Some("yes".to_owned()))]),
+            home: Some(layout.outside.clone()),
+        };
+        let server = WorkspaceServer::new(&ports, &roots).unwrap();
+        let (ours, theirs) = McpDuplex::pair(8);
+        let server = tokio::spawn(server.serve(theirs));
+        let client = client(ours, self.lifecycle).await;
+        Session { client, server, host, root: layout.root, outside: layout.outside, spill_dir, _temp: temp }
+    }
 }
 
-async fn client(duplex: McpDuplex) -> RunningService<RoleClient, ()> {
+async fn client(duplex: McpDuplex, lifecycle: ClientLifecycleMode) -> RunningService<RoleClient, ()> {
     let outgoing = duplex.outgoing.with(|message: TxJsonRpcMessage<RoleClient>| {
         std::future::ready(Ok::<_, futures::channel::mpsc::SendError>(serde_json::to_value(message).unwrap()))
     });
     let incoming =
         duplex.incoming.map(|message| serde_json::from_value::<RxJsonRpcMessage<RoleClient>>(message).unwrap());
-    ().serve((outgoing, incoming)).await.unwrap()
+    serve_client_with_lifecycle((), (outgoing, incoming), lifecycle).await.unwrap()
 }
 
 impl Session {
