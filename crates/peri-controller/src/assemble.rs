@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use peri_acp_types::ports::BuiltinSettings;
+use peri_acp_types::ports::{BuiltinSettings, McpServerSpec, McpTransport};
 use peri_acp_types::{NoticeKind, PermissionMode, SessionId};
 use peri_agent::{Middleware, RetryPolicy, SessionConfig, SessionLimits};
 use peri_config::{Protocol, Resolution, ResolvedModel, Settings};
 use peri_middlewares::chain::{ChainConfig, ChainPorts, production};
-use peri_middlewares::mcp::McpServer;
 use peri_middlewares::permission::PermissionPolicy;
 use peri_model::{ModelEndpoint, ModelProtocol, Thinking};
 
 use crate::definitions::definition;
-use crate::local_rules::LocalRules;
+use crate::local_rules::{LocalRules, offering_only_kept_rules};
 use crate::{ControllerError, ControllerPorts, LiteParams, ModelConnector};
 
 /// What a session will be made of.
@@ -50,7 +49,7 @@ pub(crate) async fn assemble(
             definition: definition(&params.agent, settings)?,
             limits: limits(settings, max_output_tokens),
             model: models.connect(endpoint(settings, model)?),
-            middlewares: chain(ports, &params, &resolution, &cwd),
+            middlewares: chain(ports, &params, &resolution, &cwd, &roots),
             cwd,
             roots,
             notices,
@@ -117,22 +116,33 @@ fn limits(settings: &Settings, max_output_tokens: u32) -> SessionLimits {
 }
 
 /// The builtin servers of every session, in the order in which the model is shown their tools.
-fn builtin_servers(settings: &Settings) -> Vec<McpServer> {
-    vec![McpServer::workspace(BuiltinSettings {
+fn builtin_servers(settings: &Settings, roots: &[String]) -> Vec<McpServerSpec> {
+    let builtin = BuiltinSettings {
         env: settings.env.clone(),
         command_timeout: settings.bash.default_timeout,
         max_command_timeout: settings.bash.max_timeout,
-    })]
+    };
+    vec![McpServerSpec {
+        name: "workspace".to_owned(),
+        roots: roots.to_vec(),
+        transport: McpTransport::Builtin(builtin),
+    }]
 }
 
-fn chain(ports: &ControllerPorts, params: &LiteParams, resolution: &Resolution, cwd: &str) -> Vec<Arc<dyn Middleware>> {
+fn chain(
+    ports: &ControllerPorts,
+    params: &LiteParams,
+    resolution: &Resolution,
+    cwd: &str,
+    roots: &[String],
+) -> Vec<Arc<dyn Middleware>> {
     let config = ChainConfig {
         permission: PermissionPolicy::from(&resolution.settings.permissions),
-        servers: builtin_servers(&resolution.settings),
+        servers: builtin_servers(&resolution.settings, roots),
     };
     let rule_sink = LocalRules::new(ports.config.clone(), resolution.trust.clone(), cwd);
     let chain_ports = ChainPorts {
-        broker: params.broker.clone(),
+        broker: offering_only_kept_rules(params.broker.clone(), &resolution.trust),
         paths: ports.paths.clone(),
         rule_sink: Arc::new(rule_sink),
         connector: ports.mcp.clone(),

@@ -1,8 +1,11 @@
 //! "Allow always": keeps the rules that the user allowed for good in the workspace's local settings.
+//!
+//! Invariant: "always" is offered only where the rule will have its effect in the next session too.
 
 use std::sync::Arc;
 
-use peri_acp_types::ports::ConfigSource;
+use peri_acp_types::ports::{ConfigSource, UserInteractionBroker};
+use peri_acp_types::{PermissionAnswer, PermissionRequest};
 use peri_config::{PermissionRule, WorkspaceTrust, add_local_rules};
 use peri_middlewares::permission::RuleSink;
 
@@ -24,5 +27,24 @@ impl RuleSink for LocalRules {
     /// The session has the rules already. Where they cannot be written, the next session asks again, which is safe.
     async fn keep(&self, rules: &[PermissionRule]) {
         let _ = add_local_rules(self.config.as_ref(), &self.trust, &self.workspace, rules).await;
+    }
+}
+
+/// The broker, which offers "always" only where the workspace's own rules count.
+pub(crate) fn offering_only_kept_rules(
+    broker: Arc<dyn UserInteractionBroker>,
+    trust: &WorkspaceTrust,
+) -> Arc<dyn UserInteractionBroker> {
+    if trust.keeps_rules() { broker } else { Arc::new(OnceOnly { broker }) }
+}
+
+struct OnceOnly {
+    broker: Arc<dyn UserInteractionBroker>,
+}
+
+#[async_trait::async_trait]
+impl UserInteractionBroker for OnceOnly {
+    async fn request_permission(&self, request: PermissionRequest) -> PermissionAnswer {
+        self.broker.request_permission(PermissionRequest { always_rules: Vec::new(), ..request }).await
     }
 }
