@@ -31,7 +31,7 @@ impl ContextFigure {
 
 impl Turn {
     /// Tokens that the next request will take, as far as is known.
-    fn context_tokens(&self) -> u64 {
+    pub(super) fn context_tokens(&self) -> u64 {
         let uncounted = self.thread.messages.iter().skip(self.context.counted_messages).map(text_bytes).sum();
         self.context.counted_tokens + self.core.model.estimate_tokens(uncounted)
     }

@@ -2,10 +2,13 @@
 
 use futures::StreamExt;
 use peri_acp_types::{AttemptId, ModelFailure, ModelFailureKind, SessionEvent, ToolKind, TurnError};
-use peri_model::{ModelAnswer, ModelRequest, ModelStreamEvent};
+use peri_model::{ModelAnswer, ModelRequest, ModelStreamEvent, Thinking};
 
 use super::{Turn, retry};
 use crate::prompt::model_messages;
+
+/// What an answer is asked for even where the window is full: the provider's own word on that is the better error.
+const LEAST_OUTPUT_TOKENS: u32 = 1024;
 
 /// How an attempt ended.
 enum Attempt {
@@ -80,9 +83,20 @@ impl Turn {
             system: self.core.system.clone(),
             tools: self.core.tools.clone(),
             messages: model_messages(&self.thread.messages, self.core.model.name()),
-            max_output_tokens: self.core.limits.max_output_tokens,
+            max_output_tokens: self.output_tokens(),
             thinking: self.core.limits.thinking,
         }
+    }
+
+    /// The configured limit, or what the window has left: a provider refuses a request that asks for more.
+    fn output_tokens(&self) -> u32 {
+        let least = match self.core.limits.thinking {
+            Thinking::Unset => LEAST_OUTPUT_TOKENS,
+            Thinking::Budget(budget) => budget.saturating_add(LEAST_OUTPUT_TOKENS),
+        };
+        let left = self.core.model.context_window().saturating_sub(self.context_tokens());
+        let left = u32::try_from(left).unwrap_or(u32::MAX).max(least);
+        self.core.limits.max_output_tokens.min(left)
     }
 
     async fn account(&mut self, answer: &ModelAnswer) {

@@ -1,5 +1,8 @@
 //! Sessions through their handle, with a fake model.
 
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "tests run natively, on tokio")]
+
 mod bench;
 mod cancel;
 mod lane;
