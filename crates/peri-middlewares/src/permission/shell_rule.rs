@@ -95,7 +95,12 @@ impl ShellPattern {
         let (options, operands): (Vec<&PatternWord>, Vec<&PatternWord>) =
             self.words.iter().skip(1).partition(|word| word.option().is_some());
         let arguments = command.words.get(1..).unwrap_or_default();
-        let met = operands_met(&operands, arguments, self.tail);
+        // What is refused as `rm*` is meant to be refused with arguments as well.
+        let tail = match self.words.last() {
+            Some(PatternWord::Glob(glob)) if glob.ends_with('*') => Tail::Anything,
+            _ => self.tail,
+        };
+        let met = operands_met(&operands, arguments, tail);
         options
             .iter()
             .filter_map(|option| option.option())

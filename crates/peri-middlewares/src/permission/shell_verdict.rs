@@ -31,14 +31,12 @@ pub(super) async fn judge_shell(tool: &ToolSpec, command: &str, grounds: Grounds
     let (deny, ask, allow) = (about(&grounds.rules.deny), about(&grounds.rules.ask), about(&grounds.rules.allow));
 
     findings.weigh_rules(&reading, &deny, &ask, &allow);
+    findings.weigh_commands(&reading, &allow);
     for file in &reading.files {
         findings.weigh_file(file, &reading, grounds).await;
     }
-    let every_call_allowed = allow.iter().any(|rule| matches!(rule.pattern, Pattern::Every));
-    if every_call_allowed {
+    if allow.iter().any(|rule| matches!(rule.pattern, Pattern::Every)) {
         findings.objections.clear();
-    } else {
-        findings.weigh_commands(&reading, &allow);
     }
     findings.verdict(grounds.mode)
 }

@@ -175,9 +175,11 @@ impl<'text> Parser<'text, '_> {
         self.single_quoted(&mut text)
     }
 
-    /// Arithmetic up to and with its end. Only what cannot hold a command is read: numbers, names, operators.
+    /// Arithmetic up to and with its end. Only what cannot hold a command is read: numbers, names, operators. Two operands
+    /// side by side are none: a shell may take the parentheses around them for those of a command.
     pub(super) fn arithmetic(&mut self, end: &str) -> Result<(), Unreadable> {
         let (mut parentheses, mut brackets) = (0usize, 0usize);
+        let mut after_operand = false;
         loop {
             if parentheses == 0 && brackets == 0 && self.cursor.take(end) {
                 return Ok(());
@@ -185,34 +187,44 @@ impl<'text> Parser<'text, '_> {
             let Some(c) = self.cursor.peek() else {
                 return Err(Unreadable::new("arithmetic is not closed"));
             };
+            if after_operand && (is_name(c) || c == '$' || c == '(') {
+                return Err(Unreadable::new("arithmetic lacks an operator"));
+            }
             match c {
-                '0'..='9' => {
-                    self.cursor.take_while(is_name);
+                '\n' => {
+                    self.pass_line_break()?;
                     continue;
                 }
-                c if is_name(c) => {
-                    self.cursor.take_while(is_name);
-                    self.notes.arithmetic_reads = true;
+                ' ' | '\t' => {
+                    self.cursor.next();
                     continue;
                 }
-                '$' => {
-                    self.arithmetic_parameter()?;
+                c if is_name(c) || c == '$' => {
+                    self.arithmetic_operand()?;
+                    after_operand = true;
                     continue;
                 }
                 '(' => parentheses += 1,
                 ')' if parentheses > 0 => parentheses -= 1,
                 '[' => brackets += 1,
                 ']' if brackets > 0 => brackets -= 1,
-                '\n' => {
-                    self.pass_line_break()?;
-                    continue;
+                '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '&' | '|' | '^' | '~' | '?' | ':' | ',' | '#' => {
                 }
-                ' ' | '\t' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '&' | '|' | '^' | '~' | '?'
-                | ':' | ',' | '#' => {}
                 _ => return Err(Unreadable::new(format!("arithmetic holds `{c}`"))),
             }
+            after_operand = matches!(c, ')' | ']');
             self.cursor.next();
         }
+    }
+
+    /// A number, a name or a parameter.
+    fn arithmetic_operand(&mut self) -> Result<(), Unreadable> {
+        if self.cursor.peek() == Some('$') {
+            return self.arithmetic_parameter();
+        }
+        let text = self.cursor.take_while(is_name);
+        self.notes.arithmetic_reads |= !text.starts_with(|c: char| c.is_ascii_digit());
+        Ok(())
     }
 
     fn arithmetic_parameter(&mut self) -> Result<(), Unreadable> {

@@ -141,6 +141,7 @@ pub(super) fn launch(words: &[Word]) -> Launch {
         "xargs" => xargs(words),
         "find" => find(words),
         "fd" | "fdfind" => fd(words),
+        "git" => git(words),
         "export" | "declare" | "typeset" | "local" | "readonly" => declaration(words, name),
         "read" | "mapfile" | "readarray" | "getopts" => input(words, name),
         "printf" | "unset" | "test" | "[" | "wait" => subscripts(words, name),
@@ -341,6 +342,46 @@ fn fd(words: &[Word]) -> Launch {
         None => true,
     });
     if runs { Launch::Unseen("`fd` may be told to run a command".to_owned()) } else { Launch::Itself }
+}
+
+/// Settings of git that may be given for one call; many others name commands.
+const GIT_SETTINGS: [&str; 6] = ["user.", "color.", "advice.", "core.quotepath=", "init.defaultbranch=", "log."];
+
+/// git runs commands that its settings and some of its own commands are given.
+fn git(words: &[Word]) -> Launch {
+    let unseen = |what: &str| Launch::Unseen(format!("`git {what}` may run other commands"));
+    let mut rest = words.iter().skip(1);
+    let mut subcommand = "";
+    while let Some(word) = rest.next() {
+        match word.literal() {
+            Some("-c") => {
+                let setting = rest.next().and_then(Word::literal).unwrap_or_default().to_ascii_lowercase();
+                if !GIT_SETTINGS.iter().any(|known| setting.starts_with(known)) {
+                    return unseen("-c");
+                }
+            }
+            Some("-C" | "--git-dir" | "--work-tree" | "--namespace") => drop(rest.next()),
+            Some(text) if text.starts_with("--config-env") || text.starts_with("--exec-path") => return unseen(text),
+            Some(text) if text.starts_with('-') => {}
+            // What stands in its place is found out by the rules, as with any argument.
+            other => {
+                subcommand = other.unwrap_or_default();
+                break;
+            }
+        }
+    }
+    let arguments: Vec<&str> = rest.filter_map(Word::literal).collect();
+    let has = |options: &[&str]| arguments.iter().any(|it| options.iter().any(|option| it.starts_with(option)));
+    let runs = match subcommand {
+        "filter-branch" | "mergetool" => true,
+        "bisect" => has(&["run"]),
+        "submodule" => has(&["foreach"]),
+        "rebase" => has(&["-x", "--exec"]),
+        "difftool" => has(&["-x", "--extcmd"]),
+        "grep" => has(&["-O", "--open-files-in-pager"]),
+        _ => false,
+    };
+    if runs { unseen(subcommand) } else { Launch::Itself }
 }
 
 /// `export NAME=value` and its kin.

@@ -14,6 +14,8 @@ mod grammar;
 mod here_document;
 mod launch;
 mod simple;
+#[cfg(test)]
+mod tests;
 mod variables;
 mod word;
 
@@ -29,7 +31,7 @@ const MAX_DEPTH: usize = 64;
 /// What a text would run, as far as it can be told.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Reading {
-    /// The commands, in the order of the text; those in substitutions come before the command that they are part of.
+    /// The commands, each after those in its words, and before those in its here-documents.
     pub(crate) commands: Vec<Command>,
     /// Files that the shell itself opens, for redirections.
     pub(crate) files: Vec<FileUse>,

@@ -1,0 +1,7 @@
+//! The middlewares as a session sees them, with fakes around them.
+
+mod chain;
+mod fakes;
+mod mcp;
+mod permission;
+mod properties;
