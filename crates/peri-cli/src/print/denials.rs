@@ -1,12 +1,17 @@
 //! Calls that permission refused.
 //!
-//! Owns: telling a refusal from another failed call.
+//! Owns: telling a refusal from another failed call. ACP has no word for it, so it is told by how the result begins; a test
+//! with the real agent holds both ends to that.
 
+use peri_acp::extension::{StepContent, StepMessage, StepPart, StepResult};
 use serde_json::{Value, json};
 
 use super::happening::Happening;
 
-/// A call that was not run because nothing allowed it.
+/// How the result of a call begins that was refused.
+const REFUSAL: &str = "Refused: ";
+
+/// A call that was not run because nothing allowed it, or a rule denied it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Denial {
     pub tool_name: String,
@@ -14,16 +19,35 @@ pub struct Denial {
     pub tool_input: Value,
 }
 
-/// The refused calls of a run.
+/// The refused calls of a run, in their order.
 #[derive(Default)]
 pub struct Denials(Vec<Denial>);
 
 impl Denials {
-    pub fn observe(&mut self, _happening: &Happening) {}
+    pub fn observe(&mut self, happening: &Happening) {
+        if let Happening::StepCommitted { message, results, .. } = happening {
+            let refused = results.iter().filter(|result| is_refusal(result));
+            self.0.extend(refused.filter_map(|result| call(message, &result.call_id)));
+        }
+    }
 
     pub fn all(&self) -> &[Denial] {
         &self.0
     }
+}
+
+fn is_refusal(result: &StepResult) -> bool {
+    let begins = matches!(result.content.first(), Some(StepContent::Text { text }) if text.starts_with(REFUSAL));
+    result.is_error && begins
+}
+
+fn call(message: &StepMessage, call_id: &str) -> Option<Denial> {
+    message.parts.iter().find_map(|part| match part {
+        StepPart::ToolCall { id, name, arguments } if id == call_id => {
+            Some(Denial { tool_name: name.clone(), tool_use_id: id.clone(), tool_input: arguments.clone() })
+        }
+        _ => None,
+    })
 }
 
 impl Denial {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -37,9 +37,15 @@ impl Sandbox {
         Sandbox { folder, env }
     }
 
-    /// A sandbox whose user has a model at that address, and an empty key for it.
+    /// A sandbox whose user has a model at that address, and a key for it.
     pub fn with_model(base_url: &str) -> Sandbox {
-        let sandbox = Sandbox::new().env("MY_KEY", "sk-test-secret");
+        Sandbox::new().and_model(base_url)
+    }
+
+    /// This sandbox, with such a model.
+    #[must_use]
+    pub fn and_model(self, base_url: &str) -> Sandbox {
+        let sandbox = self.env("MY_KEY", "sk-test-secret");
         sandbox.write_user_settings(&serde_json::json!({
             "model": "mine/some-model",
             "providers": {"mine": {"protocol": "anthropic", "baseUrl": base_url, "apiKeyEnv": "MY_KEY"}},
@@ -59,6 +65,27 @@ impl Sandbox {
 
     pub fn work(&self) -> PathBuf {
         self.folder.path().join("work")
+    }
+
+    /// The workspace as the binary names it: links resolved.
+    pub fn canonical_work(&self) -> String {
+        self.work().canonicalize().expect("a folder of ours").display().to_string()
+    }
+
+    /// Every file below a folder, in order.
+    pub fn files_below(&self, folder: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).expect("a folder of ours").flatten() {
+                match entry.file_type().expect("an entry of ours").is_dir() {
+                    true => folders.push(entry.path()),
+                    false => files.push(entry.path()),
+                }
+            }
+        }
+        files.sort();
+        files
     }
 
     pub fn user_settings(&self) -> PathBuf {
@@ -87,6 +114,8 @@ impl Sandbox {
             cwd: self.work(),
             env: BTreeMap::new(),
             stdin: None,
+            stdout: Reader::Patient,
+            hangup: Hangup::Usual,
         }
     }
 }
@@ -98,6 +127,25 @@ pub struct Invocation<'a> {
     cwd: PathBuf,
     env: BTreeMap<String, Option<String>>,
     stdin: Option<Vec<u8>>,
+    stdout: Reader,
+    hangup: Hangup,
+}
+
+/// What SIGHUP does to a process that does not care.
+#[derive(Clone, Copy)]
+enum Hangup {
+    Usual,
+    Ignored,
+}
+
+/// How long standard output is read.
+#[derive(Clone, Copy)]
+enum Reader {
+    Patient,
+    /// Closed after so many bytes.
+    GoesAwayAfter(usize),
+    /// Open, and not read for as long as the run lasts.
+    Stuck,
 }
 
 impl<'a> Invocation<'a> {
@@ -119,6 +167,24 @@ impl<'a> Invocation<'a> {
         self
     }
 
+    /// The reader of standard output goes away after so many bytes.
+    #[must_use]
+    pub fn stdout_closed_after(self, bytes: usize) -> Invocation<'a> {
+        Invocation { stdout: Reader::GoesAwayAfter(bytes), ..self }
+    }
+
+    /// Nobody reads standard output while the run lasts.
+    #[must_use]
+    pub fn stdout_stuck(self) -> Invocation<'a> {
+        Invocation { stdout: Reader::Stuck, ..self }
+    }
+
+    /// Starts it as `nohup` does.
+    #[must_use]
+    pub fn ignoring_hangup(self) -> Invocation<'a> {
+        Invocation { hangup: Hangup::Ignored, ..self }
+    }
+
     /// Runs it to its end.
     pub fn run(self) -> Finished<'a> {
         let stdin = self.stdin.clone();
@@ -133,7 +199,14 @@ impl<'a> Invocation<'a> {
 
     /// Starts it, and leaves its standard input open.
     pub fn start(self) -> Running<'a> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_peri"));
+        let mut command = match self.hangup {
+            Hangup::Usual => Command::new(env!("CARGO_BIN_EXE_peri")),
+            Hangup::Ignored => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", "trap '' HUP; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_peri")]);
+                shell
+            }
+        };
         command.args(&self.args).current_dir(&self.cwd).env_clear().envs(&self.sandbox.env);
         for (name, value) in &self.env {
             match value {
@@ -143,9 +216,14 @@ impl<'a> Invocation<'a> {
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
-        let stdout = collect(child.stdout.take().expect("a pipe"));
+        let pipe = child.stdout.take().expect("a pipe");
+        let (stdout, unread) = match self.stdout {
+            Reader::Patient => (Some(collect(pipe)), None),
+            Reader::GoesAwayAfter(bytes) => (Some(collect(pipe.take(bytes as u64))), None),
+            Reader::Stuck => (None, Some(pipe)),
+        };
         let stderr = collect(child.stderr.take().expect("a pipe"));
-        Running { sandbox: self.sandbox, args: self.args, cwd: self.cwd, child, stdout, stderr }
+        Running { sandbox: self.sandbox, args: self.args, cwd: self.cwd, child, stdout, _unread: unread, stderr }
     }
 }
 
@@ -155,7 +233,9 @@ pub struct Running<'a> {
     args: Vec<String>,
     cwd: PathBuf,
     pub child: Child,
-    stdout: mpsc::Receiver<String>,
+    /// None where nobody reads.
+    stdout: Option<mpsc::Receiver<String>>,
+    _unread: Option<ChildStdout>,
     stderr: mpsc::Receiver<String>,
 }
 
@@ -186,7 +266,7 @@ impl<'a> Running<'a> {
             args: self.args,
             cwd: self.cwd,
             status: status.unwrap_or_default(),
-            stdout: self.stdout.recv_timeout(PATIENCE).unwrap_or_default(),
+            stdout: self.stdout.map(|stdout| stdout.recv_timeout(PATIENCE).unwrap_or_default()).unwrap_or_default(),
             stderr: self.stderr.recv_timeout(PATIENCE).unwrap_or_default(),
         };
         finished.check(status.is_some(), "it did not end in time and was killed");
