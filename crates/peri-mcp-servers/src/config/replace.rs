@@ -11,9 +11,9 @@ use std::time::Duration;
 use tempfile::Builder;
 
 /// How often a lock that somebody else holds is tried for.
-const LOCK_TRIES: usize = 100;
+const LOCK_TRIES: usize = 1000;
 /// The wait between two tries.
-const LOCK_WAIT: Duration = Duration::from_millis(10);
+const LOCK_WAIT: Duration = Duration::from_millis(5);
 
 /// Makes the folder and those above it; private to the user where they are new.
 pub(super) fn make_private_dir(dir: &Path) -> io::Result<()> {
