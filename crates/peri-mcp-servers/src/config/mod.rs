@@ -5,7 +5,7 @@
 //! the trust that was there before it, and nothing else makes or keeps trust.
 //!
 //! Everything here may block the thread, for as long as small local files take; a lock that somebody else holds is waited
-//! for a second at most.
+//! for five seconds at most.
 
 mod bounded;
 mod dirs;
