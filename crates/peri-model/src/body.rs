@@ -90,7 +90,12 @@ impl<R: AnswerReader> BodyReader<R> {
         }
     }
 
-    /// The body has ended in order, or its end marker has come.
+    /// The end marker has come. What follows it does not count.
+    pub(crate) fn done(self) -> BodyEnd {
+        self.reader.finish().map_or(BodyEnd::Cut, BodyEnd::Answer)
+    }
+
+    /// The body has ended in order.
     pub(crate) fn finish(mut self, out: &mut VecDeque<ModelStreamEvent>) -> BodyEnd {
         match &mut self.form {
             Form::Unknown(_) => BodyEnd::Cut,
@@ -122,7 +127,7 @@ impl<R: AnswerReader> BodyReader<R> {
             return BodyEnd::Failed(failed);
         }
         // An event that cannot be read here was cut short.
-        self.reader.finish().map_or(BodyEnd::Cut, BodyEnd::Answer)
+        self.done()
     }
 }
 

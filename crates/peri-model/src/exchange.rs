@@ -132,7 +132,7 @@ impl<W: Wire> Exchange<W> {
                         self.phase = Phase::Reading(body, reader);
                         return;
                     }
-                    Ok(Reading::Done) => (reader.finish(&mut self.ready), String::new()),
+                    Ok(Reading::Done) => (reader.done(), String::new()),
                     Err(error) => (BodyEnd::Failed(error), String::new()),
                 }
             }

@@ -3,6 +3,7 @@
 //! Owns the names of events, blocks and deltas. Unknown ones are no error: the protocol grows.
 //! Invariant: a member is parsed only once its event is known to be one of ours, so that a newer event cannot break us.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use peri_acp_types::{ModelStop, Thought, Usage};
@@ -29,8 +30,9 @@ pub(crate) struct MessageReader {
 /// Any event, its members unparsed.
 #[derive(Deserialize)]
 struct WireEvent<'a> {
-    #[serde(rename = "type")]
-    kind: Option<String>,
+    /// Empty where there is none.
+    #[serde(rename = "type", default, borrow)]
+    kind: Cow<'a, str>,
     #[serde(borrow)]
     index: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -57,8 +59,8 @@ struct WireMessage<'a> {
 
 #[derive(Deserialize)]
 struct WireBlock<'a> {
-    #[serde(rename = "type")]
-    kind: String,
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
     #[serde(borrow)]
     text: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -77,8 +79,8 @@ struct WireBlock<'a> {
 
 #[derive(Deserialize)]
 struct WireDelta<'a> {
-    #[serde(rename = "type")]
-    kind: String,
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
     #[serde(borrow)]
     text: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -123,7 +125,7 @@ impl MessageReader {
     ) -> Result<(), ReadError> {
         let block: WireBlock<'_> = parse(block.get(), "content_block")?;
         self.text = (index, TextDecoder::default());
-        match block.kind.as_str() {
+        match block.kind.as_ref() {
             "text" => {
                 self.fold.begin_text(index)?;
                 out.extend(self.text_delta(index, block.text)?);
@@ -157,7 +159,7 @@ impl MessageReader {
         out: &mut VecDeque<ModelStreamEvent>,
     ) -> Result<(), ReadError> {
         let delta: WireDelta<'_> = parse(delta.get(), "delta")?;
-        match delta.kind.as_str() {
+        match delta.kind.as_ref() {
             "text_delta" => out.extend(self.text_delta(index, delta.text)?),
             "thinking_delta" => out.extend(self.thinking_delta(index, delta.thinking)?),
             "signature_delta" => self.signature_delta(index, delta.signature)?,
@@ -235,7 +237,8 @@ impl AnswerReader for MessageReader {
             Err(_) if is_foreign(&name, event.data) => return Ok(Reading::GoesOn),
             Err(error) => return Err(unreadable("an event", &error)),
         };
-        match wire.kind.as_deref().unwrap_or(&name) {
+        let kind = if wire.kind.is_empty() { name.as_ref() } else { wire.kind.as_ref() };
+        match kind {
             "message_start" => self.message_start(&wire)?,
             "content_block_start" => {
                 self.block_start(index(&wire)?, required(wire.content_block, "content_block")?, out)?;

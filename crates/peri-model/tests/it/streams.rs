@@ -25,6 +25,14 @@ async fn the_end_marker_ends_the_answer_though_the_connection_stays_open() {
 }
 
 #[tokio::test]
+async fn what_follows_the_end_marker_does_not_count() {
+    let late = "data: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"late\"}}";
+    for chunk in [1, 4096] {
+        assert_eq!(answer(Answer::events([TEXT, FINISH, STOP, late].concat(), chunk)).await.stop, ModelStop::EndTurn);
+    }
+}
+
+#[tokio::test]
 async fn a_connection_that_breaks_after_the_finish_reason_has_given_all() {
     assert_eq!(answer(pieces(&[TEXT, FINISH], Piece::Break)).await.stop, ModelStop::EndTurn);
 }
