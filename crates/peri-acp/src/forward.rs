@@ -30,7 +30,7 @@ pub(crate) async fn forward(
         let Some(envelope) = events.next().await else { return Ok(()) };
         for told in view.tell(&envelope) {
             match told {
-                Told::Update(update) => send_update(outlet, desk.id, update)?,
+                Told::Update(update) => send_update(outlet, desk.id, *update)?,
                 Told::Event(event) => outlet.send(EVENT_METHOD, params(&*event))?,
             }
         }

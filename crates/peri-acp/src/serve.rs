@@ -3,6 +3,7 @@
 //! Invariant: when this returns, every session that the client had open was ended as far as the deadline allows, however
 //! the connection came to its end.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ const DRAIN_DEADLINE: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error("the client's transport broke: {0}")]
-    Transport(#[from] std::io::Error),
+    Transport(#[from] io::Error),
     #[error("the connection broke: {0}")]
     Connection(String),
     /// Each line names a session and what is not known of it.
@@ -56,17 +57,29 @@ pub async fn serve(controller: Controller, clock: Arc<dyn Clock>, side: AgentSid
     if !unsettled.is_empty() {
         return Err(ServeError::Unsettled(unsettled));
     }
-    pumped?;
-    served.map_err(|error| ServeError::Connection(error.message))
+    match pumped {
+        Err(error) if !is_client_gone(&error) => return Err(error.into()),
+        Err(_) | Ok(()) => {}
+    }
+    match served {
+        // That the last words did not reach a client that is gone is no fault of the connection.
+        Err(error) if !connection.backlog.is_client_gone() => Err(ServeError::Connection(error.message)),
+        Err(_) | Ok(()) => Ok(()),
+    }
+}
+
+/// A client may go at any time; how its transport says so is no error.
+fn is_client_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted
+    )
 }
 
 /// What is queued is written if the client reads it soon; if it does not, nobody waits for it.
-async fn within(
-    clock: &dyn Clock,
-    pump: impl Future<Output = std::io::Result<()>> + Unpin,
-) -> Result<(), std::io::Error> {
+async fn within(clock: &dyn Clock, pump: impl Future<Output = io::Result<()>> + Unpin) -> Result<(), io::Error> {
     match select(pump, clock.sleep(DRAIN_DEADLINE)).await {
         Either::Left((pumped, _)) => pumped,
-        Either::Right(((), _)) => Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "the client did not read")),
+        Either::Right(((), _)) => Err(io::Error::new(io::ErrorKind::TimedOut, "the client did not read")),
     }
 }

@@ -57,7 +57,8 @@ pub(crate) async fn assemble(
     })
 }
 
-async fn canonical_cwd(ports: &ControllerPorts, cwd: &str) -> Result<String, ControllerError> {
+/// A working directory as sessions keep it: links resolved, so that one folder has one name.
+pub(crate) async fn canonical_cwd(ports: &ControllerPorts, cwd: &str) -> Result<String, ControllerError> {
     if !cwd.starts_with('/') {
         return Err(ControllerError::RelativeCwd(cwd.to_owned()));
     }

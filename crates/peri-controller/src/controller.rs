@@ -10,7 +10,7 @@ use peri_agent::{
 };
 use peri_runtime::{AlreadyOpen, Runtime};
 
-use crate::assemble::{Assembly, assemble};
+use crate::assemble::{Assembly, assemble, canonical_cwd};
 use crate::models::HttpModels;
 use crate::{ControllerError, ControllerPorts, LiteParams, LoadedSession, ModelConnector, OpenedSession, SessionFacts};
 
@@ -134,10 +134,10 @@ impl Controller {
     /// Lists stored sessions, newest change first.
     ///
     /// # Errors
-    /// [`ControllerError::Store`].
+    /// [`ControllerError::RelativeCwd`], [`ControllerError::Store`].
     pub async fn list_sessions(&self, query: ThreadQuery) -> Result<ThreadPage, ControllerError> {
         let cwd = match &query.cwd {
-            Some(cwd) => Some(self.ports.paths.resolve(&[], cwd, ".").await.path),
+            Some(cwd) => Some(canonical_cwd(&self.ports, cwd).await?),
             None => None,
         };
         Ok(self.ports.store.list(&ThreadQuery { cwd, ..query }).await?)

@@ -17,4 +17,5 @@ pub use error::ControllerError;
 pub use models::ModelConnector;
 pub use params::*;
 pub use peri_agent::{CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel};
+pub use peri_config::{CommandLineOverlay, ConfigError};
 pub use peri_runtime::StampedEvents;

@@ -21,7 +21,7 @@ use crate::negotiation::{Gate, Negotiated};
 /// What a client is told.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Told {
-    Update(SessionUpdate),
+    Update(Box<SessionUpdate>),
     Event(Box<Event>),
 }
 
@@ -43,7 +43,7 @@ impl SessionView {
     pub(crate) fn tell(&mut self, envelope: &Envelope) -> Vec<Told> {
         let AgentEvent { turn_id, event, .. } = &envelope.event;
         let (updates, body) = self.map(*turn_id, event);
-        let mut told: Vec<Told> = updates.into_iter().map(Told::Update).collect();
+        let mut told: Vec<Told> = updates.into_iter().map(|update| Told::Update(Box::new(update))).collect();
         if self.negotiated.events.is_open() {
             told.extend(body.map(|body| Told::Event(Box::new(addressed(envelope, body)))));
         }

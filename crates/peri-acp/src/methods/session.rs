@@ -49,7 +49,7 @@ pub(super) fn new(
                 let answer = |facts: &SessionFacts| {
                     NewSessionResponse::new(facts.session_id.to_string()).meta(facts_meta(facts))
                 };
-                opening.take_up(opened, History::Untold, answer).await;
+                opening.take_up(opened, None, answer).await;
             }
         }
     })
@@ -71,7 +71,7 @@ pub(super) fn load(
             Err(error) => opening.give_up(&error),
             Ok(LoadedSession { opened, thread }) => {
                 let answer = |facts: &SessionFacts| LoadSessionResponse::new().meta(facts_meta(facts));
-                opening.take_up(opened, History::Told(thread), answer).await;
+                opening.take_up(opened, Some(thread), answer).await;
             }
         }
     })
@@ -93,7 +93,7 @@ pub(super) fn resume(
             Err(error) => opening.give_up(&error),
             Ok(LoadedSession { opened, .. }) => {
                 let answer = |facts: &SessionFacts| ResumeSessionResponse::new().meta(facts_meta(facts));
-                opening.take_up(opened, History::Untold, answer).await;
+                opening.take_up(opened, None, answer).await;
             }
         }
     })
@@ -168,12 +168,6 @@ struct Opening<T: JsonRpcResponse> {
     in_flight: InFlight,
 }
 
-/// Whether the client is told what was said before.
-enum History {
-    Untold,
-    Told(Thread),
-}
-
 impl<T: JsonRpcResponse> Opening<T> {
     /// None where there are too many requests; that has been answered.
     fn admit(
@@ -190,15 +184,15 @@ impl<T: JsonRpcResponse> Opening<T> {
         let _ = self.responder.respond_with_error(from_controller(error));
     }
 
-    /// Tells the history, answers, and then forwards the session's events until they end: in this order, so that the
-    /// client knows a session before it hears of it.
-    async fn take_up(self, opened: OpenedSession, history: History, answer: impl FnOnce(&SessionFacts) -> T) {
+    /// Tells the history if there is one to tell, answers, and then forwards the session's events until they end: in
+    /// this order, so that the client knows a session before it hears of it.
+    async fn take_up(self, opened: OpenedSession, history: Option<Thread>, answer: impl FnOnce(&SessionFacts) -> T) {
         let OpenedSession { facts, events } = opened;
         let desk = self.connection.add_desk(&facts);
         let outlet = Outlet::new(self.client, self.connection.backlog.clone());
         let told = match history {
-            History::Untold => Ok(()),
-            History::Told(thread) => show_history(&outlet, desk.id, &thread).await,
+            None => Ok(()),
+            Some(thread) => show_history(&outlet, desk.id, &thread).await,
         };
         let _ = self.responder.respond(answer(&facts));
         drop(self.in_flight);

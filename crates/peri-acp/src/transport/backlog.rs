@@ -74,6 +74,11 @@ impl Backlog {
         self.changed.notify_waiters();
     }
 
+    /// True once the client reads no more.
+    pub(crate) fn is_client_gone(&self) -> bool {
+        self.lock().client_gone
+    }
+
     /// The most that was ever queued, in bytes.
     #[cfg(test)]
     pub(crate) fn highest(&self) -> usize {

@@ -1,0 +1,13 @@
+//! The protocol edge as a client meets it: real controller, runtime and agent, a scripted model, raw JSON-RPC.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "tests run natively, on tokio")]
+
+mod closing;
+mod handshake;
+mod history;
+mod slow_client;
+mod tools;
+mod turns;
+mod workspace;
+mod world;
