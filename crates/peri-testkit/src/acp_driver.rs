@@ -189,7 +189,8 @@ impl AcpDriver {
         let answer = self.answer(pending).await;
         let session = self.session_of(pending);
         let until = self.position_of_answer(pending.id).unwrap_or(self.frames.len());
-        let told: Vec<&Value> = self.frames.get(pending.from..until).unwrap_or_default().iter().map(|frame| &frame.message).collect();
+        let told: Vec<&Value> =
+            self.frames.get(pending.from..until).unwrap_or_default().iter().map(|frame| &frame.message).collect();
         let of_session = |method: &str| -> Vec<Value> {
             told.iter()
                 .filter(|message| message["method"] == method && message["params"]["sessionId"] == session)
@@ -268,7 +269,11 @@ impl AcpDriver {
     pub async fn wait_for(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let mut seen = 0;
         loop {
-            let found = self.frames.iter().skip(seen).find(|frame| frame.direction == Direction::Received && fits(&frame.message));
+            let found = self
+                .frames
+                .iter()
+                .skip(seen)
+                .find(|frame| frame.direction == Direction::Received && fits(&frame.message));
             if let Some(frame) = found {
                 return frame.message.clone();
             }
@@ -359,7 +364,8 @@ impl AcpDriver {
     }
 
     fn fail(&self, why: &str) -> ! {
-        let told: Vec<String> = self.frames.iter().map(|frame| format!("{:?} {}", frame.direction, frame.message)).collect();
+        let told: Vec<String> =
+            self.frames.iter().map(|frame| format!("{:?} {}", frame.direction, frame.message)).collect();
         panic!("{why}\n{}", told.join("\n"))
     }
 }
