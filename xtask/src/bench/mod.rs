@@ -5,7 +5,7 @@ mod machine;
 mod once;
 mod print;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 
@@ -16,6 +16,9 @@ pub enum Bench {
         /// Counted runs, after a warm-up.
         #[arg(long, default_value_t = 10)]
         runs: usize,
+        /// Measure this binary instead of building one.
+        #[arg(long)]
+        binary: Option<PathBuf>,
     },
     /// One measured process, for the benchmarks themselves: its peak memory must not be mixed with another child's.
     #[command(hide = true)]
@@ -27,7 +30,7 @@ pub enum Bench {
 
 pub fn run(root: &Path, what: &Bench) -> anyhow::Result<()> {
     match what {
-        Bench::Print { runs } => print::run(root, *runs),
+        Bench::Print { runs, binary } => print::run(root, *runs, binary.as_deref()),
         Bench::Once { command } => once::run(command),
     }
 }

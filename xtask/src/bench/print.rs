@@ -17,9 +17,14 @@ struct Run {
     peak_kib: u64,
 }
 
-pub fn run(root: &Path, runs: usize) -> anyhow::Result<()> {
-    run::run(&mut command(root, &["cargo", "build", "--release", "--quiet", "-p", "peri-cli"]))?;
-    let binary = root.join("target/release/peri");
+pub fn run(root: &Path, runs: usize, binary: Option<&Path>) -> anyhow::Result<()> {
+    let binary = match binary {
+        Some(binary) => binary.to_path_buf(),
+        None => {
+            run::run(&mut command(root, &["cargo", "build", "--release", "--quiet", "-p", "peri-cli"]))?;
+            root.join("target/release/peri")
+        }
+    };
     let endpoint = Endpoint::start()?;
     let home = std::env::temp_dir().join(format!("peri-bench-{}", std::process::id()));
     std::fs::create_dir_all(home.join("workspace"))?;
