@@ -176,3 +176,6 @@ fn addressed(envelope: &Envelope, body: EventBody) -> Event {
         body,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,15 @@
 //! A client that does not read, and one that sends rubbish.
 
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    ContentBlock, InitializeRequest, NewSessionRequest, PromptRequest, SessionNotification, SessionUpdate, StopReason,
+};
+use agent_client_protocol::{Agent, Client, Error, on_receive_notification};
+use futures::channel::mpsc;
 use futures::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use futures::{SinkExt, StreamExt};
-use peri_acp::byte_stream;
+use peri_acp::{byte_stream, in_process};
 use peri_acp_types::{AssistantPart, ModelStop};
 use peri_testkit::acp_driver::AcpDriver;
 use peri_testkit::fake_model::{FakeAnswer, FakeModel};
@@ -82,6 +89,49 @@ async fn a_client_that_does_not_read_can_still_cancel() {
     model.asked(1).await;
     client.cancel().await;
     assert_eq!(client.finish(pending).await.stop_reason(), "cancelled");
+}
+
+#[tokio::test]
+async fn a_client_on_the_protocol_crate_holds_the_agent_by_its_handler() {
+    let words: Vec<String> = (0..20_000).map(|number| format!("{number:0200} ")).collect();
+    let parts: Vec<AssistantPart> = words.iter().cloned().map(AssistantPart::Text).collect();
+    let model = FakeModel::new([FakeAnswer::Says { parts, stop: ModelStop::EndTurn }]);
+    let world = World::new([model]);
+    let (agent, client) = in_process();
+    let served = world.serve(agent);
+    let (channel, consumption) = client.into_connection();
+    let (screen, mut shown) = mpsc::channel::<SessionUpdate>(0);
+
+    let client = Client.v1().with_handler(consumption).on_receive_notification(
+        async move |told: SessionNotification, _agent| {
+            // The screen takes one at a time; the handler waits for it.
+            screen.clone().send(told.update).await.map_err(Error::into_internal_error)
+        },
+        on_receive_notification!(),
+    );
+    let working = client.connect_with(channel, async |agent: ConnectionTo<Agent>| {
+        agent.send_request(InitializeRequest::new(ProtocolVersion::V1)).block_task().await?;
+        let session = agent.send_request(NewSessionRequest::new(CWD)).block_task().await?.session_id;
+        let answer = agent.send_request(PromptRequest::new(session, vec!["count".into()])).block_task().await?;
+        Ok(answer.stop_reason)
+    });
+    let watching = async {
+        let (mut text, mut updates) = (String::new(), 0);
+        while let Some(update) = shown.next().await {
+            updates += 1;
+            if let SessionUpdate::AgentMessageChunk(chunk) = update
+                && let ContentBlock::Text(block) = chunk.content
+            {
+                text.push_str(&block.text);
+            }
+        }
+        (text, updates)
+    };
+    let (stop, (text, updates)) = futures::join!(working, watching);
+    assert_eq!(stop.expect("an answer"), StopReason::EndTurn);
+    assert!(text == words.concat(), "text was lost or moved");
+    assert!(updates < words.len() / 10, "deltas merge while the handler waits: {updates}");
+    served.end().await.expect("the connection ends in order");
 }
 
 #[tokio::test]

@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::FutureExt;
 use futures::channel::oneshot;
-use futures::future::BoxFuture;
 use peri_acp::{AgentSide, ServeError, in_process, serve};
 use peri_acp_types::ports::{
     Clock, ConfigDocument, ConfigPlace, ConfigRevision, ConfigSource, ConfigSourceError, ContextSource, HttpError,
@@ -19,7 +17,7 @@ use peri_model::{LanguageModel, ModelEndpoint};
 use peri_testkit::acp_driver::AcpDriver;
 use peri_testkit::fake_model::FakeModel;
 use peri_testkit::fake_store::FakeStore;
-use peri_testkit::runtime::{FakeIds, TokioSpawner};
+use peri_testkit::runtime::{FakeIds, TokioClock, TokioSpawner};
 
 use crate::workspace::FakeWorkspace;
 
@@ -58,7 +56,7 @@ impl World {
 
     pub fn with_settings(settings: &str, models: impl IntoIterator<Item = FakeModel>) -> World {
         let store = Arc::new(FakeStore::new());
-        let clock = Arc::new(RealClock);
+        let clock = Arc::new(TokioClock::default());
         let ports = ControllerPorts {
             clock: clock.clone(),
             ids: Arc::new(FakeIds::default()),
@@ -107,23 +105,6 @@ impl ModelConnector for Models {
     fn connect(&self, _endpoint: ModelEndpoint) -> Arc<dyn LanguageModel> {
         let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         Arc::new(next.expect("a model for this session"))
-    }
-}
-
-struct RealClock;
-
-impl Clock for RealClock {
-    fn now_ms(&self) -> i64 {
-        1_700_000_000_000
-    }
-
-    fn monotonic(&self) -> Duration {
-        static START: std::sync::OnceLock<tokio::time::Instant> = std::sync::OnceLock::new();
-        START.get_or_init(tokio::time::Instant::now).elapsed()
-    }
-
-    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        tokio::time::sleep(duration).boxed()
     }
 }
 
