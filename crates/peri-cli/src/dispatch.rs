@@ -3,21 +3,26 @@
 //! Owns: which parts of the composition a command needs. Invariant: a command starts no more than it needs: only a print
 //! run starts an agent.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use peri_acp_types::ports::IdSource;
 use peri_config::CommandLineOverlay;
 use peri_mcp_servers::config::{FileConfigSource, FileTrustStore};
 
-use crate::args::{Cli, Command, ConfigCommand, OutputFormat, PlaceArgs, PrintArgs, SessionsCommand, TrustArgs};
+use crate::args::{
+    Cli, Command, ConfigCommand, CwdArg, OutputFormat, PrintArgs, SessionsCommand, SettingsArgs, TrustArgs,
+};
 use crate::commands::config::{Lookup, Report};
 use crate::commands::trust::Consent;
 use crate::commands::{completions, paths, sessions, trust};
-use crate::composition::{Environment, Host, HostPlan, Persistence, Places, open_store, overlay, system_ids};
+use crate::composition::{
+    Environment, Host, HostPlan, Persistence, PlaceChoice, Places, open_store, overlay, system_ids,
+};
 use crate::console::{Console, Look, Verbosity};
 use crate::demo::{self, Afterwards};
 use crate::exit::{Exit, Failure};
-use crate::print::{self, Format, PrintJob, SessionChoice, Surroundings};
+use crate::print::{self, ChosenBy, Format, PrintJob, SessionChoice, Surroundings, WorkDir};
 use crate::signals::StopSignals;
 
 /// What `peri` alone says.
@@ -34,20 +39,26 @@ Peri reads, edits and runs things in a repository, with a model of your choice.
 There is no terminal UI yet.
 ";
 
+/// Whether there was anything on the command line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    Nothing,
+    Something,
+}
+
 /// Does what was asked and says how the process should exit.
-pub async fn dispatch(cli: Cli) -> Exit {
+pub async fn dispatch(cli: Cli, asked: Asked) -> Exit {
     let verbosity = if cli.print.verbose { Verbosity::Verbose } else { Verbosity::Usual };
     let mut console = Console::new(Look::detect(verbosity, |name| Environment::Process.var(name)));
     let checked = cli.check();
     match cli.command {
-        None if checked.is_ok() && cli.print.is_bare() => out(&mut console, WELCOME).await,
+        None if asked == Asked::Nothing => out(&mut console, WELCOME).await,
         None => run_print(&cli.print, checked, &mut console).await,
         Some(Command::Demo(args)) => {
             let afterwards = if args.keep { Afterwards::Keep } else { Afterwards::Remove };
             demo::run(afterwards, &mut console.with_progress_on_stdout()).await
         }
         Some(Command::Completions { shell }) => out(&mut console, &completions::script(shell)).await,
-        Some(Command::Supervise) => told(&mut console, Failure::usage("peri starts this command itself")).await,
         Some(command) => match report(command, &mut console).await {
             Ok(exit) => exit,
             Err(failure) => told(&mut console, failure).await,
@@ -80,7 +91,12 @@ async fn run_print(args: &PrintArgs, checked: Result<(), Failure>, console: &mut
 /// Everything up to the first await of the run: a prompt that is piped in is read while a signal still just ends the
 /// process.
 fn prepare(args: &PrintArgs, ids: Arc<dyn IdSource>) -> Result<(PrintJob, Host, StopSignals), Failure> {
-    let places = Places::find(&args.places, Environment::Process)?;
+    let choice = PlaceChoice {
+        cwd: args.cwd.cwd.as_deref(),
+        config_file: args.settings.config_file.as_deref(),
+        db_path: args.store.db_path.as_deref(),
+    };
+    let places = Places::find(choice, Environment::Process)?;
     let overlay = overlay::of_print(args, places.start_dir())?;
     let prompt = print::find_prompt(args.prompt_argument())?;
     let signals = StopSignals::listen().map_err(|error| Failure::run(format!("signals cannot be taken: {error}")))?;
@@ -88,7 +104,9 @@ fn prepare(args: &PrintArgs, ids: Arc<dyn IdSource>) -> Result<(PrintJob, Host, 
         true => Persistence::GoneWithTheProcess,
         false => Persistence::Kept,
     };
-    let job = PrintJob { prompt, session: session_of(args), cwd: places.cwd().to_owned(), format: format_of(args) };
+    let chosen = if args.cwd.cwd.is_some() { ChosenBy::Option } else { ChosenBy::Circumstance };
+    let work_dir = WorkDir { path: places.cwd().to_owned(), chosen };
+    let job = PrintJob { prompt, session: session_of(args), work_dir, format: format_of(args) };
     let host = Host::start(HostPlan { places, overlay, persistence, ids })?;
     Ok((job, host, signals))
 }
@@ -125,20 +143,23 @@ async fn report(command: Command, console: &mut Console) -> Result<Exit, Failure
             }
         }
         Command::Trust(args) => trust_workspace(&args, console).await,
-        Command::Demo(_) | Command::Completions { .. } | Command::Supervise => Ok(Exit::Success),
+        Command::Demo(_) | Command::Completions { .. } => Ok(Exit::Success),
     }
 }
 
 async fn sessions_report(action: &SessionsCommand) -> Result<String, Failure> {
     match action {
-        SessionsCommand::List { all, limit, format, places } => {
-            let places = Places::find(places, Environment::Process)?;
+        SessionsCommand::List { all, limit, format, cwd, store } => {
+            let choice =
+                PlaceChoice { cwd: cwd.cwd.as_deref(), db_path: store.db_path.as_deref(), ..Default::default() };
+            let places = Places::find(choice, Environment::Process)?;
             let cwd = (!all).then(|| places.workspace());
             let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
             sessions::list(open_store(&places)?.as_ref(), cwd.as_deref(), limit, format.output_format).await
         }
-        SessionsCommand::Show { id, format, places } => {
-            let places = Places::find(places, Environment::Process)?;
+        SessionsCommand::Show { id, format, store } => {
+            let choice = PlaceChoice { db_path: store.db_path.as_deref(), ..Default::default() };
+            let places = Places::find(choice, Environment::Process)?;
             sessions::show(open_store(&places)?.as_ref(), id, format.output_format).await
         }
     }
@@ -146,19 +167,19 @@ async fn sessions_report(action: &SessionsCommand) -> Result<String, Failure> {
 
 async fn config_report(action: &ConfigCommand) -> Result<Report, Failure> {
     match action {
-        ConfigCommand::Path { places } => {
-            let (places, overlay) = place(places)?;
+        ConfigCommand::Path { cwd, settings, store } => {
+            let (places, overlay) = settings_places(cwd, settings, store.db_path.as_deref())?;
             Ok(paths::report(&places, &overlay))
         }
-        ConfigCommand::Show { trust_workspace, places } => {
-            let (places, overlay) = place(places)?;
+        ConfigCommand::Show { trust_workspace, cwd, settings } => {
+            let (places, overlay) = settings_places(cwd, settings, None)?;
             let overlay = CommandLineOverlay { trust_workspace: *trust_workspace, ..overlay };
             let (source, trust) = sources(&places);
             let workspace = places.workspace();
             Lookup { source: &source, trust: trust.as_ref(), workspace: &workspace, overlay: &overlay }.show().await
         }
-        ConfigCommand::Check { places } => {
-            let (places, overlay) = place(places)?;
+        ConfigCommand::Check { cwd, settings } => {
+            let (places, overlay) = settings_places(cwd, settings, None)?;
             let (source, trust) = sources(&places);
             let workspace = places.workspace();
             Ok(Lookup { source: &source, trust: trust.as_ref(), workspace: &workspace, overlay: &overlay }
@@ -169,16 +190,21 @@ async fn config_report(action: &ConfigCommand) -> Result<Report, Failure> {
 }
 
 async fn trust_workspace(args: &TrustArgs, console: &mut Console) -> Result<Exit, Failure> {
-    let places = PlaceArgs { cwd: args.dir.clone(), ..PlaceArgs::default() };
-    let places = Places::find(&places, Environment::Process)?;
+    let choice = PlaceChoice { cwd: args.dir.as_deref(), ..Default::default() };
+    let places = Places::find(choice, Environment::Process)?;
     let (source, store) = sources(&places);
     let consent = if args.yes { Consent::Given } else { Consent::Ask };
     trust::trust(&source, store.as_ref(), &places.workspace(), consent, console).await
 }
 
-fn place(args: &PlaceArgs) -> Result<(Places, CommandLineOverlay), Failure> {
-    let places = Places::find(args, Environment::Process)?;
-    let overlay = overlay::of_places(args, places.start_dir())?;
+fn settings_places(
+    cwd: &CwdArg,
+    settings: &SettingsArgs,
+    db_path: Option<&Path>,
+) -> Result<(Places, CommandLineOverlay), Failure> {
+    let choice = PlaceChoice { cwd: cwd.cwd.as_deref(), config_file: settings.config_file.as_deref(), db_path };
+    let places = Places::find(choice, Environment::Process)?;
+    let overlay = overlay::of_settings(settings, places.start_dir())?;
     Ok((places, overlay))
 }
 

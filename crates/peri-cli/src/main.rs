@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::Cli;
+use dispatch::Asked;
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
 
 /// One thread runs everything but the store, blocking reads and the standard streams, which have their own.
 fn run(cli: Cli) -> Exit {
+    let asked = if std::env::args_os().len() > 1 { Asked::Something } else { Asked::Nothing };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -47,7 +49,7 @@ fn run(cli: Cli) -> Exit {
             return failure.exit;
         }
     };
-    let exit = runtime.block_on(dispatch::dispatch(cli));
+    let exit = runtime.block_on(dispatch::dispatch(cli, asked));
     // A standard stream whose reader is stuck must not hold the end.
     runtime.shutdown_background();
     exit

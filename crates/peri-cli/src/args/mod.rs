@@ -59,9 +59,6 @@ pub enum Command {
         /// The shell that the script is for
         shell: clap_complete::Shell,
     },
-    /// The process supervisor; started by Peri itself
-    #[command(name = "__supervise", hide = true)]
-    Supervise,
 }
 
 /// A print run: one prompt, one answer.
@@ -127,21 +124,31 @@ pub struct PrintArgs {
     #[arg(long, help_heading = "Session")]
     pub no_session_persistence: bool,
 
-    /// Tell more on standard error, also where it is not a terminal
+    /// Show progress on standard error, also where it is not a terminal
     #[arg(long)]
     pub verbose: bool,
 
     #[command(flatten)]
-    pub places: PlaceArgs,
+    pub cwd: CwdArg,
+
+    #[command(flatten)]
+    pub settings: SettingsArgs,
+
+    #[command(flatten)]
+    pub store: StoreArg,
 }
 
-/// Where things lie. Relative paths start at the directory in which Peri is started, `--cwd` included.
+/// Where to work. Relative paths of options start at the directory in which Peri is started, that of `--cwd` included.
 #[derive(Args, Clone, Debug, Default)]
-pub struct PlaceArgs {
+pub struct CwdArg {
     /// Work in this directory
     #[arg(long, value_name = "DIR", help_heading = "Files")]
     pub cwd: Option<PathBuf>,
+}
 
+/// Which settings count.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SettingsArgs {
     /// Settings over those of all files: a file, or JSON that begins with `{`
     #[arg(long, value_name = "FILE|JSON", help_heading = "Files")]
     pub settings: Option<OsString>,
@@ -149,7 +156,11 @@ pub struct PlaceArgs {
     /// The user's settings file, in place of the usual one
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub config_file: Option<PathBuf>,
+}
 
+/// Where sessions are.
+#[derive(Args, Clone, Debug, Default)]
+pub struct StoreArg {
     /// The file of stored sessions, in place of the usual one
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub db_path: Option<PathBuf>,
@@ -161,7 +172,7 @@ pub enum SessionsCommand {
     /// List stored sessions, the newest first
     List {
         /// Those of every directory, not only of this one
-        #[arg(long)]
+        #[arg(long, conflicts_with = "cwd")]
         all: bool,
         /// At most so many
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
@@ -169,7 +180,9 @@ pub enum SessionsCommand {
         #[command(flatten)]
         format: ReportFormatArgs,
         #[command(flatten)]
-        places: PlaceArgs,
+        cwd: CwdArg,
+        #[command(flatten)]
+        store: StoreArg,
     },
     /// Show the messages of a session
     Show {
@@ -179,7 +192,7 @@ pub enum SessionsCommand {
         #[command(flatten)]
         format: ReportFormatArgs,
         #[command(flatten)]
-        places: PlaceArgs,
+        store: StoreArg,
     },
 }
 
@@ -192,17 +205,25 @@ pub enum ConfigCommand {
         #[arg(long)]
         trust_workspace: bool,
         #[command(flatten)]
-        places: PlaceArgs,
+        cwd: CwdArg,
+        #[command(flatten)]
+        settings: SettingsArgs,
     },
     /// Show which files are read, and which of them are there
     Path {
         #[command(flatten)]
-        places: PlaceArgs,
+        cwd: CwdArg,
+        #[command(flatten)]
+        settings: SettingsArgs,
+        #[command(flatten)]
+        store: StoreArg,
     },
     /// Check the settings: name file, key and mend of each fault (exit code 2 if there is one)
     Check {
         #[command(flatten)]
-        places: PlaceArgs,
+        cwd: CwdArg,
+        #[command(flatten)]
+        settings: SettingsArgs,
     },
 }
 
@@ -294,11 +315,6 @@ impl PrintArgs {
     /// The prompt argument, if there is one. Valid after [`Cli::check`].
     pub fn prompt_argument(&self) -> Option<&str> {
         self.prompt.first().map(String::as_str)
-    }
-
-    /// True if nothing at all was asked for: `peri` alone.
-    pub fn is_bare(&self) -> bool {
-        !self.print && self.prompt.is_empty()
     }
 
     /// True where this run goes on in an earlier session.

@@ -9,26 +9,9 @@ use crate::exit::Failure;
 const COMMANDS: [&str; 5] = ["sessions", "config", "trust", "demo", "completions"];
 
 pub(super) fn check_print(args: &PrintArgs) -> Result<(), Failure> {
-    if args.is_bare() {
-        return check_bare(args);
-    }
     check_prompt(args)?;
     check_session(args)?;
     check_format(args)
-}
-
-/// Options without `-p`: nothing would use them.
-fn check_bare(args: &PrintArgs) -> Result<(), Failure> {
-    let any = args.continues()
-        || args.session_id.is_some()
-        || args.model.is_some()
-        || args.permission_mode.is_some()
-        || args.places.settings.is_some()
-        || args.places.config_file.is_some();
-    match any {
-        true => Err(no_print()),
-        false => Ok(()),
-    }
 }
 
 fn no_print() -> Failure {
@@ -77,7 +60,7 @@ fn check_session(args: &PrintArgs) -> Result<(), Failure> {
         return Err(Failure::usage("--no-session-persistence keeps nothing, so there is nothing to go on in")
             .hint("leave --no-session-persistence out"));
     }
-    if args.no_session_persistence && args.places.db_path.is_some() {
+    if args.no_session_persistence && args.store.db_path.is_some() {
         return Err(Failure::usage("--db-path has no effect with --no-session-persistence").hint("give one of them"));
     }
     if args.resume.as_deref().is_some_and(|id| id.trim().is_empty()) {

@@ -52,6 +52,7 @@ pub async fn show(store: &dyn ThreadStore, id: &str, format: ReportFormat) -> Re
         ReportFormat::Json => {
             let mut shown = describe(&thread.meta);
             shown["messages"] = transcript::json(&thread);
+            shown["turns"] = transcript::turns_json(&thread);
             pretty(&shown)
         }
     })

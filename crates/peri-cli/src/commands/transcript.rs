@@ -3,7 +3,8 @@
 //! Must not: leave anything of the thread out of the JSON form; the text form shortens results and says so.
 
 use peri_acp_types::{
-    AssistantPart, Content, Message, MessageBody, StoredTurnEnd, Thread, ToolArguments, ToolResult, TurnId, Usage,
+    AssistantPart, Content, Message, MessageBody, StopReason, StoredTurnEnd, Thread, ToolArguments, ToolResult, TurnId,
+    Usage,
 };
 use serde_json::{Value, json};
 
@@ -84,6 +85,29 @@ fn contents(content: &[Content]) -> String {
 /// The messages, in the forms that stream-json uses where it has one.
 pub fn json(thread: &Thread) -> Value {
     thread.messages.iter().map(message_json).collect()
+}
+
+/// How each turn ended, in order. The last one is open while it runs, and where Peri was killed.
+pub fn turns_json(thread: &Thread) -> Value {
+    let ended = thread.turns.iter().map(|turn| match &turn.end {
+        StoredTurnEnd::Completed(reason) => {
+            json!({"turn_id": turn.turn_id.to_string(), "end": "completed", "stop_reason": stop_word(*reason)})
+        }
+        StoredTurnEnd::Interrupted(reason) => {
+            json!({"turn_id": turn.turn_id.to_string(), "end": "interrupted", "reason": reason})
+        }
+    });
+    let open = thread.open_turn.map(|turn_id| json!({"turn_id": turn_id.to_string(), "end": null}));
+    ended.chain(open).collect()
+}
+
+fn stop_word(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::EndTurn => "end_turn",
+        StopReason::MaxTokens => "max_tokens",
+        StopReason::MaxTurnRequests => "max_turns",
+        StopReason::Refusal => "refusal",
+    }
 }
 
 fn message_json(message: &Message) -> Value {

@@ -19,7 +19,7 @@ use peri_acp_types::ports::IdSource;
 
 pub use environment::Environment;
 pub use host::{Host, HostPlan, Persistence, open_store};
-pub use places::Places;
+pub use places::{PlaceChoice, Places};
 
 use crate::exit::Failure;
 

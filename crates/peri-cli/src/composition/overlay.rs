@@ -8,7 +8,7 @@ use std::path::Path;
 
 use peri_config::{CommandLineOverlay, SettingsArgument};
 
-use crate::args::{PlaceArgs, PrintArgs};
+use crate::args::{PrintArgs, SettingsArgs};
 use crate::exit::Failure;
 
 /// The overlay of a print run. `start_dir` is where relative paths start.
@@ -24,16 +24,16 @@ pub fn of_print(args: &PrintArgs, start_dir: &Path) -> Result<CommandLineOverlay
         max_turns: args.max_turns,
         append_system_prompt: args.append_system_prompt.clone(),
         trust_workspace: args.trust_workspace,
-        ..of_places(&args.places, start_dir)?
+        ..of_settings(&args.settings, start_dir)?
     })
 }
 
-/// The overlay of a command that only has places.
+/// The overlay of a command that only shows settings.
 ///
 /// # Errors
 /// A usage [`Failure`] where `--settings` is no text.
-pub fn of_places(places: &PlaceArgs, start_dir: &Path) -> Result<CommandLineOverlay, Failure> {
-    let settings = places.settings.as_deref().map(|value| settings_argument(value, start_dir)).transpose()?;
+pub fn of_settings(args: &SettingsArgs, start_dir: &Path) -> Result<CommandLineOverlay, Failure> {
+    let settings = args.settings.as_deref().map(|value| settings_argument(value, start_dir)).transpose()?;
     Ok(CommandLineOverlay { settings, ..CommandLineOverlay::default() })
 }
 

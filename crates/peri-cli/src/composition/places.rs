@@ -10,11 +10,18 @@ use std::sync::Arc;
 use peri_mcp_servers::config::{PeriDirs, Variables};
 
 use super::environment::Environment;
-use crate::args::PlaceArgs;
 use crate::exit::Failure;
 
 /// The name of the file of sessions in the data directory.
 const STORE_FILE: &str = "peri.db";
+
+/// What options choose. Relative paths start at the directory in which Peri was started.
+#[derive(Clone, Copy, Default)]
+pub struct PlaceChoice<'a> {
+    pub cwd: Option<&'a Path>,
+    pub config_file: Option<&'a Path>,
+    pub db_path: Option<&'a Path>,
+}
 
 /// Where everything is.
 #[derive(Clone)]
@@ -32,19 +39,19 @@ impl Places {
     ///
     /// # Errors
     /// A usage [`Failure`] where the working directory is none, or there is no home for Peri's files.
-    pub fn find(args: &PlaceArgs, environment: Environment) -> Result<Places, Failure> {
+    pub fn find(choice: PlaceChoice<'_>, environment: Environment) -> Result<Places, Failure> {
         let start_dir = std::env::current_dir().map_err(|error| {
             Failure::usage(format!("the current directory cannot be used: {error}")).hint("cd to another one")
         })?;
-        let cwd = match &args.cwd {
+        let cwd = match choice.cwd {
             Some(cwd) => start_dir.join(cwd),
             None => start_dir.clone(),
         };
         let mut places = Places::of(start_dir, &cwd, environment)?;
-        if let Some(file) = &args.config_file {
+        if let Some(file) = choice.config_file {
             places.settings_file = existing(places.start_dir.join(file))?;
         }
-        if let Some(file) = &args.db_path {
+        if let Some(file) = choice.db_path {
             places.store_file = places.start_dir.join(file);
         }
         Ok(places)

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use crate::composition::{Environment, Host, HostPlan, Persistence, Places, system_ids};
 use crate::console::{Console, Tone};
 use crate::exit::{Exit, Failure};
-use crate::print::{self, Format, PrintJob, SessionChoice, Surroundings};
+use crate::print::{self, ChosenBy, Format, PrintJob, SessionChoice, Surroundings, WorkDir};
 use crate::signals::StopSignals;
 use endpoint::Endpoint;
 use project::{SampleProject, TEST_COMMAND};
@@ -90,7 +90,7 @@ impl Stage {
         let mut signals =
             StopSignals::listen().map_err(|error| Failure::run(format!("signals cannot be taken: {error}")))?;
         let ids = system_ids()?;
-        let cwd = places.cwd().to_owned();
+        let work_dir = WorkDir { path: places.cwd().to_owned(), chosen: ChosenBy::Option };
         let host = Host::start(HostPlan {
             places,
             overlay: self.overlay(),
@@ -100,7 +100,7 @@ impl Stage {
         let job = PrintJob {
             prompt: script::PROMPT.to_owned(),
             session: SessionChoice::New(None),
-            cwd,
+            work_dir,
             format: Format::Text,
         };
         let around = Surroundings { console, signals: &mut signals, ids, processes: host.processes() };
@@ -144,7 +144,7 @@ async fn introduce(stage: &Stage, console: &mut Console) -> Result<(), Failure> 
 async fn conclude(project: &SampleProject, console: &mut Console) -> Result<bool, Failure> {
     let diff = project.diff().map_err(|error| Failure::run(format!("the sample cannot be read: {error}")))?;
     let tests = project.run_tests().map_err(no_shell)?;
-    say(console, &format!("\nWhat changed:\n\n{}", indented(&diff))).await;
+    say(console, &format!("\nWhat changed:\n\n{}\n", indented(&diff))).await;
     say(console, &format!("The sample's tests, run once more by this demo:\n\n{}", indented(&tests.output))).await;
     match tests.passed {
         true => console.progress(Tone::Good, "The tests pass.").await,

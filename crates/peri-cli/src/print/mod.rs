@@ -22,4 +22,4 @@ mod summary;
 pub use prompt::find_prompt;
 pub use run::{PrintJob, Surroundings, failed_before_session, print};
 pub use screen::Format;
-pub use sessions::SessionChoice;
+pub use sessions::{ChosenBy, SessionChoice, WorkDir};

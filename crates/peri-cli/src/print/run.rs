@@ -3,7 +3,7 @@
 //! Invariant: from the first moment on a signal is answered: it cancels the turn, ends every child process, and decides
 //! the exit code.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use super::denials::Denials;
 use super::happening::Happening;
 use super::hints::refused_request;
 use super::screen::{Format, Screen};
-use super::sessions::{self, SessionChoice};
+use super::sessions::{self, SessionChoice, WorkDir};
 use super::summary::{Summary, Verdict};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, StopSignal};
@@ -44,8 +44,7 @@ const STUCK_OUTPUT_LIMIT: Duration = Duration::from_millis(500);
 pub struct PrintJob {
     pub prompt: String,
     pub session: SessionChoice,
-    /// Absolute; where a new session works.
-    pub cwd: PathBuf,
+    pub work_dir: WorkDir,
     pub format: Format,
 }
 
@@ -111,13 +110,16 @@ impl<'a> Run<'a> {
         let opened = tokio::select! {
             biased;
             signal = signals.next() => return Verdict::Signalled(signal),
-            opened = sessions::open(&mut link, &job.session, &job.cwd, self) => opened,
+            opened = sessions::open(&mut link, &job.session, &job.work_dir, self) => opened,
         };
         let session = match opened {
             Ok(session) => session,
             Err(failure) => return Verdict::Failed(failure),
         };
         self.session = Some(session.clone());
+        if Path::new(&session.cwd) != job.work_dir.path {
+            self.screen.notice(&format!("this session works in {}", session.cwd)).await;
+        }
         self.screen.begin(&session).await;
         let verdict = self.prompt(job, &session, &mut link, signals, processes).await;
         self.close(&session, &mut link, signals).await;

@@ -3,7 +3,7 @@
 //! Owns: finding a stored session by what was said on the command line. Must not: read a store; sessions are listed and
 //! opened over ACP.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol::v1::schema::{
     ListSessionsRequest, Meta, NewSessionRequest, ResumeSessionRequest, SessionInfo,
@@ -29,21 +29,43 @@ pub enum SessionChoice {
     ById(String),
 }
 
-/// Opens the session. `cwd` is where a new one works; a stored one goes on where it was.
+/// The working directory of a run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkDir {
+    /// Absolute, links resolved.
+    pub path: PathBuf,
+    pub chosen: ChosenBy,
+}
+
+/// How a working directory was chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChosenBy {
+    /// It is where Peri was started.
+    Circumstance,
+    /// `--cwd`.
+    Option,
+}
+
+/// Opens the session. A stored one goes on in its own directory, wherever Peri was started.
 ///
 /// # Errors
 /// A [`Failure`] where there is no such session, or it cannot be opened.
 pub async fn open(
     link: &mut AgentLink,
     choice: &SessionChoice,
-    cwd: &PathBuf,
+    work_dir: &WorkDir,
     listener: &mut impl Listener,
 ) -> Result<SessionMeta, Failure> {
     let stored = match choice {
-        SessionChoice::New(id) => return create(link, *id, cwd, listener).await,
-        SessionChoice::Last => last(link, cwd, listener).await?,
+        SessionChoice::New(id) => return create(link, *id, &work_dir.path, listener).await,
+        SessionChoice::Last => last(link, &work_dir.path, listener).await?,
         SessionChoice::ById(id) => find(link, id, listener).await?,
     };
+    if work_dir.chosen == ChosenBy::Option && stored.cwd != work_dir.path {
+        let (its, other) = (stored.cwd.display(), work_dir.path.display());
+        return Err(Failure::usage(format!("session {} works in {its}, not in {other}", stored.session_id))
+            .hint("leave --cwd out, or start a new session there"));
+    }
     if !stored.cwd.is_dir() {
         return Err(Failure::usage(format!(
             "session {} worked in {}, which is no directory any more",
@@ -60,11 +82,11 @@ pub async fn open(
 async fn create(
     link: &mut AgentLink,
     id: Option<Uuid>,
-    cwd: &PathBuf,
+    cwd: &Path,
     listener: &mut impl Listener,
 ) -> Result<SessionMeta, Failure> {
     let meta = NewSessionRequestMeta { session_id: id.map(|id| id.to_string()) };
-    let request = NewSessionRequest::new(cwd.clone()).meta(extension::to_meta(&meta));
+    let request = NewSessionRequest::new(cwd).meta(extension::to_meta(&meta));
     let answer = link.request(request, listener).await.map_err(|error| refused_request(&error))?;
     facts(answer.meta.as_ref())
 }
@@ -77,8 +99,8 @@ fn facts(meta: Option<&Meta>) -> Result<SessionMeta, Failure> {
     }
 }
 
-async fn last(link: &mut AgentLink, cwd: &PathBuf, listener: &mut impl Listener) -> Result<SessionInfo, Failure> {
-    let request = ListSessionsRequest::new().cwd(cwd.clone());
+async fn last(link: &mut AgentLink, cwd: &Path, listener: &mut impl Listener) -> Result<SessionInfo, Failure> {
+    let request = ListSessionsRequest::new().cwd(cwd.to_owned());
     let page = link.request(request, listener).await.map_err(|error| refused_request(&error))?;
     page.sessions.into_iter().next().ok_or_else(|| {
         Failure::usage(format!("there is no session of {} to go on in", cwd.display()))
@@ -90,9 +112,9 @@ async fn last(link: &mut AgentLink, cwd: &PathBuf, listener: &mut impl Listener)
 ///
 /// # Errors
 /// A usage [`Failure`] where there is none, or more than one.
-pub async fn find(link: &mut AgentLink, id: &str, listener: &mut impl Listener) -> Result<SessionInfo, Failure> {
+async fn find(link: &mut AgentLink, id: &str, listener: &mut impl Listener) -> Result<SessionInfo, Failure> {
     let wanted = id.trim().to_ascii_lowercase();
-    let mut found: Vec<SessionInfo> = all(link, None, listener)
+    let mut found: Vec<SessionInfo> = all(link, listener)
         .await?
         .into_iter()
         .filter(|session| session.session_id.to_string().starts_with(&wanted))
@@ -117,15 +139,11 @@ pub async fn find(link: &mut AgentLink, id: &str, listener: &mut impl Listener) 
 ///
 /// # Errors
 /// A [`Failure`] where the list cannot be had.
-pub async fn all(
-    link: &mut AgentLink,
-    cwd: Option<&PathBuf>,
-    listener: &mut impl Listener,
-) -> Result<Vec<SessionInfo>, Failure> {
+async fn all(link: &mut AgentLink, listener: &mut impl Listener) -> Result<Vec<SessionInfo>, Failure> {
     let mut sessions = Vec::new();
     let mut cursor = None;
     loop {
-        let request = ListSessionsRequest::new().cwd(cwd.cloned()).cursor(cursor);
+        let request = ListSessionsRequest::new().cursor(cursor);
         let page = link.request(request, listener).await.map_err(|error| refused_request(&error))?;
         sessions.extend(page.sessions);
         match page.next_cursor {

@@ -40,6 +40,9 @@ fn help_teaches() {
 fn what_cannot_have_an_effect_is_refused_with_a_hint() {
     check_usage(&["-p", "--no-such-option"], &["--no-such-option"]);
     check_usage(&["fix it"], &["-p", "hint:"]);
+    check_usage(&["--verbose"], &["-p", "hint:"]);
+    check_usage(&["sessions", "list", "--all", "--cwd", "/"], &["--cwd"]);
+    check_usage(&["sessions", "show", "x", "--settings", "{}"], &["--settings"]);
     check_usage(&["-p", "fix", "it"], &["hint: quote it"]);
     check_usage(&["-p", "  "], &["empty", "hint:"]);
     check_usage(&["-p", "--session-id", "seven", "x"], &["--session-id"]);
@@ -67,7 +70,8 @@ fn a_usage_error_has_a_result_object_in_the_json_formats() {
 fn completions_for_every_shell() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        sandbox.peri(["completions", shell]).run().code(0).stdout_has("--permission-mode");
+        let run = sandbox.peri(["completions", shell]).run();
+        run.code(0).stdout_has("permission-mode").check(!run.stdout.contains("__supervise"), "no inner command");
     }
     sandbox.peri(["completions", "tcsh"]).run().code(2);
 }

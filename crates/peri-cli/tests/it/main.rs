@@ -1,9 +1,12 @@
 //! The real binary, from outside: its command line, its streams, its exit codes, and what it leaves behind.
 
+#![cfg(test)]
+
 mod command_line;
 mod configuration;
 mod demo;
 mod formats;
+mod kill_points;
 mod limits;
 mod network;
 mod permission;

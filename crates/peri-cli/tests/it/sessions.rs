@@ -35,7 +35,11 @@ fn resume_takes_the_beginning_of_an_id_from_any_directory() {
     let model = numbers();
     let sandbox = Sandbox::with_model(&model.base_url());
     sandbox.peri(["-p", "one", "--session-id", ID]).run().code(0).stdout_is("One.\n");
-    sandbox.peri(["-p", "-r", "7E57", "two"]).cwd(&sandbox.home()).run().code(0).stdout_is("Two.\n");
+    let elsewhere = sandbox.home();
+    let run = sandbox.peri(["-p", "-r", "7E57", "two"]).cwd(&elsewhere).run();
+    run.code(0).stdout_is("Two.\n").stderr_has(&format!("works in {}", sandbox.canonical_work()));
+    let run = sandbox.peri(["-p", "-r", ID, "--cwd", "../home", "x"]).run();
+    run.code(2).stderr_has("works in").stderr_has("hint: leave --cwd out");
     sandbox.peri(["-p", "-r", ID, "three"]).run().code(0).stdout_is("Three.\n");
 
     let run = sandbox.peri(["-p", "again", "--session-id", ID]).run();
