@@ -119,3 +119,24 @@ async fn deleting_removes_the_history_and_closes_before() {
     let error = client.request("session/close", json!({"sessionId": session})).await.expect_err("it is gone");
     assert_eq!(error.code, -32002);
 }
+
+#[tokio::test]
+async fn a_session_that_another_process_took_over_ends_here_and_nobody_waits_in_vain() {
+    let model = FakeModel::new([FakeAnswer::Hangs { text: String::new() }]);
+    let world = World::new([model.clone()]);
+    let (mut client, _served) = world.connect();
+    client.initialize().await;
+    let session = client.new_session(CWD).await;
+    let running = client.start_prompt("first").await;
+    model.asked(1).await;
+    let waiting = client.start_prompt("second").await;
+    world.store.take_over(session.parse().expect("an id"));
+    client.cancel().await;
+
+    let failed = client.finish(running).await;
+    assert_eq!((failed.error().code, failed.error().data["kind"].as_str()), (-32603, Some("store")));
+    let dropped = client.finish(waiting).await;
+    assert_eq!((dropped.error().code, dropped.error().data["kind"].as_str()), (-32603, Some("session-ended")));
+    let late = client.prompt("third").await;
+    assert_eq!(late.error().code, -32002, "it is not open here any more");
+}

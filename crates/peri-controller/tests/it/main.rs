@@ -1,0 +1,7 @@
+//! The controller on fakes of its ports: what a session is made of, and how it is found and ended.
+
+#![cfg(test)]
+
+mod assembly;
+mod life;
+mod world;
