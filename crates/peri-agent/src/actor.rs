@@ -12,40 +12,19 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use peri_acp_types::{
     AgentEvent, AgentId, AttemptId, CancellationToken, Content, NoticeKind, SessionEvent, StoreError, StoredTurnEnd,
-    Thread, ThreadChange, ToolSpec, TurnEnd, TurnError, TurnId, TurnKey, TurnOutcome, Usage,
+    Thread, ThreadChange, TurnEnd, TurnError, TurnId, TurnKey, TurnOutcome, Usage,
 };
-use peri_model::LanguageModel;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::core::SessionCore;
 use crate::handle::{MAILBOX_CAPACITY, SessionCommand};
 use crate::turn::{self, EndedTurn, SessionAfterTurn, Turn};
-use crate::{
-    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, EventSender, Middleware, PromptRefused, QueueOnCancel,
-    SessionHandle, SessionLimits, SessionPorts, SessionScope,
-};
+use crate::{CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionHandle};
 
 /// Inputs that may wait for the running turn.
 const MAX_QUEUED_INPUTS: usize = 32;
 /// What a client should wait before it asks again to close.
 const CLOSE_RETRY_AFTER: Duration = Duration::from_millis(100);
-
-/// What stays the same while a session lives: shared by the actor and its turn.
-pub(crate) struct SessionCore {
-    pub scope: SessionScope,
-    pub limits: SessionLimits,
-    pub model: Arc<dyn LanguageModel>,
-    pub middlewares: Vec<Arc<dyn Middleware>>,
-    pub tools: Vec<ToolSpec>,
-    pub system: Vec<String>,
-    pub ports: SessionPorts,
-    pub events: EventSender,
-}
-
-impl SessionCore {
-    async fn emit_outside_turn(&self, event: SessionEvent) {
-        self.events.send(AgentEvent { agent_id: AgentId::main(), turn_id: None, attempt_id: None, event }).await;
-    }
-}
 
 struct Actor {
     core: Arc<SessionCore>,

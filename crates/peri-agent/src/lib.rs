@@ -7,6 +7,7 @@
 
 mod actor;
 mod close;
+mod core;
 mod definition;
 mod describe;
 mod frozen;

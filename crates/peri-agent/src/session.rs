@@ -7,7 +7,8 @@ use peri_acp_types::{
     ThreadChange, ThreadMeta, TurnId,
 };
 
-use crate::actor::{self, SessionCore};
+use crate::actor;
+use crate::core::SessionCore;
 use crate::frozen::FrozenContext;
 use crate::{
     Contribution, EventReceiver, SessionConfig, SessionHandle, SessionOpenError, SessionPorts, SessionScope, event_lane,

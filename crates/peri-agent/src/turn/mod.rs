@@ -18,7 +18,7 @@ use peri_acp_types::{
 };
 use tokio::sync::watch;
 
-use crate::actor::SessionCore;
+use crate::core::SessionCore;
 use crate::loop_guard::LoopGuard;
 use receive::Received;
 

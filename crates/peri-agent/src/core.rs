@@ -1,0 +1,28 @@
+//! What an actor and its turn share.
+//!
+//! Invariant: nothing here changes while the session lives; what changes has one owner, the actor or the turn.
+
+use std::sync::Arc;
+
+use peri_acp_types::{AgentEvent, AgentId, SessionEvent, ToolSpec};
+use peri_model::LanguageModel;
+
+use crate::{EventSender, Middleware, SessionLimits, SessionPorts, SessionScope};
+
+/// What stays the same while a session lives: shared by the actor and its turn.
+pub(crate) struct SessionCore {
+    pub scope: SessionScope,
+    pub limits: SessionLimits,
+    pub model: Arc<dyn LanguageModel>,
+    pub middlewares: Vec<Arc<dyn Middleware>>,
+    pub tools: Vec<ToolSpec>,
+    pub system: Vec<String>,
+    pub ports: SessionPorts,
+    pub events: EventSender,
+}
+
+impl SessionCore {
+    pub(crate) async fn emit_outside_turn(&self, event: SessionEvent) {
+        self.events.send(AgentEvent { agent_id: AgentId::main(), turn_id: None, attempt_id: None, event }).await;
+    }
+}
