@@ -100,7 +100,7 @@ fn text_argument<'a>(
 ) -> Result<&'a str, ToolOutput> {
     let given = call.arguments.object().and_then(|arguments| arguments.get(name));
     let text = match given {
-        None => default,
+        None | Some(serde_json::Value::Null) => default,
         Some(value) => value.as_str(),
     };
     text.ok_or_else(|| ToolOutput::error(format!("The call was not run: `{}` needs `{name}`, a text.", call.name)))
@@ -211,26 +211,24 @@ fn bypass_ruling(rule: &Rule, rules: &Rules, allow: impl FnOnce() -> Verdict) ->
 /// Judges a call by its tool alone.
 fn judge_whole(tool: &ToolSpec, grounds: Grounds<'_>) -> Verdict {
     let Grounds { rules, mode, .. } = grounds;
+    let deny = about(tool, &rules.deny);
     let allow = || Verdict::Allow { granted: Vec::new() };
-    let unreadable = |rule: &&Rule| matches!(rule.pattern, Pattern::Unreadable(_));
-    let about = |list: &'_ [Rule]| -> Vec<Rule> { list.iter().filter(|rule| rule.is_about(tool)).cloned().collect() };
-    let denying = about(&rules.deny);
-    if let Some(rule) = denying.iter().find(|rule| !unreadable(rule)) {
+    if let Some(rule) = deny.iter().find(|rule| rule.is_readable()) {
         return Verdict::Deny(format!("rule `{}` denies it", rule.text));
     }
-    if mode == PermissionMode::Bypass {
-        return match denying.first() {
-            Some(rule) => Verdict::Deny(format!("rule `{}` cannot be read and may deny it", rule.text)),
-            None => allow(),
-        };
+    match (deny.first(), mode) {
+        (Some(rule), PermissionMode::Bypass) => {
+            return Verdict::Deny(format!("rule `{}` cannot be read and may deny it", rule.text));
+        }
+        (None, PermissionMode::Bypass) => return allow(),
+        _ => {}
     }
-    if let Some(rule) = denying.first().or(about(&rules.ask).first()) {
+    if let Some(rule) = deny.first().or(about(tool, &rules.ask).first()) {
         return Verdict::Ask(Question::by_rule(format!("rule `{}` says so", rule.text)));
     }
-    let allowed = about(&rules.allow).iter().any(|rule| !unreadable(&rule));
     // The hints of an external server are its own word, and no ground to trust it.
-    let is_builtin = matches!(tool.origin, ToolOrigin::Builtin(_));
-    if allowed || is_builtin && tool.read_only {
+    let harmless = tool.read_only && matches!(tool.origin, ToolOrigin::Builtin(_));
+    if harmless || about(tool, &rules.allow).iter().any(|rule| rule.is_readable()) {
         return allow();
     }
     let reason = match &tool.origin {
@@ -238,4 +236,9 @@ fn judge_whole(tool: &ToolSpec, grounds: Grounds<'_>) -> Verdict {
         ToolOrigin::External(server) => format!("it belongs to the external server `{server}`"),
     };
     Verdict::Ask(Question { reason, candidates: suggest::whole_rules(tool), granted: Vec::new() })
+}
+
+/// The rules that are about a tool.
+pub(super) fn about<'a>(tool: &ToolSpec, rules: &'a [Rule]) -> Vec<&'a Rule> {
+    rules.iter().filter(|rule| rule.is_about(tool)).collect()
 }

@@ -78,6 +78,10 @@ impl Rule {
         Rule { text: text.clone(), pattern }
     }
 
+    pub(super) fn is_readable(&self) -> bool {
+        !matches!(self.pattern, Pattern::Unreadable(_))
+    }
+
     /// True where calls of the tool are what the rule is about. An external tool is known by its server's configured
     /// name; whatever it calls itself, it is never taken for a builtin one.
     pub(super) fn is_about(&self, tool: &ToolSpec) -> bool {

@@ -49,7 +49,7 @@ impl ShellPattern {
         if text.is_empty() {
             return Ok(None);
         }
-        let Reading { commands, files, doubts } = read(text);
+        let Reading { commands, files, doubts, .. } = read(text);
         let [Command { words, settings, .. }] = commands.as_slice() else {
             return Err("is not one simple command".to_owned());
         };

@@ -4,7 +4,7 @@
 
 use peri_acp_types::{PermissionMode, ToolSpec};
 
-use super::judge::{FileRuling, Grounds, Question, Verdict, file_ruling, objection};
+use super::judge::{FileRuling, Grounds, Question, Verdict, about, file_ruling, objection};
 use super::rule::{Pattern, Rule};
 use super::shell::{Access, Command, Doubt, FileUse, Reading, Runs, Standing, read};
 use super::shell_rule::{Met, ShellPattern, Tail};
@@ -27,9 +27,8 @@ struct Findings {
 pub(super) async fn judge_shell(tool: &ToolSpec, command: &str, grounds: Grounds<'_>) -> Verdict {
     let reading = read(command);
     let mut findings = Findings::default();
-    let about = |rules: &'_ [Rule]| -> Vec<Rule> { rules.iter().filter(|rule| rule.is_about(tool)).cloned().collect() };
-    let (deny, ask, allow) = (about(&grounds.rules.deny), about(&grounds.rules.ask), about(&grounds.rules.allow));
-
+    let rules = grounds.rules;
+    let (deny, ask, allow) = (about(tool, &rules.deny), about(tool, &rules.ask), about(tool, &rules.allow));
     findings.weigh_rules(&reading, &deny, &ask, &allow);
     findings.weigh_commands(&reading, &allow);
     for file in &reading.files {
@@ -63,8 +62,8 @@ impl Findings {
     }
 
     /// Rules that refuse or ask.
-    fn weigh_rules(&mut self, reading: &Reading, deny: &[Rule], ask: &[Rule], allow: &[Rule]) {
-        let commands = flatten(&reading.commands);
+    fn weigh_rules(&mut self, reading: &Reading, deny: &[&Rule], ask: &[&Rule], allow: &[&Rule]) {
+        let commands: Vec<&Command> = flatten(&reading.commands).into_iter().chain(flatten(&reading.hinted)).collect();
         let unseen = reading.doubts.iter().find(|doubt| matches!(doubt, Doubt::Unseen(_)));
         for rule in deny {
             if let Some(what) = commands.iter().find(|command| met(rule, command, allow) == Met::Yes) {
@@ -118,20 +117,20 @@ impl Findings {
             FileRuling::Silent => {
                 if let Some(reason) = objection(&resolved.path, resolved.inside, file.access, grounds).await {
                     self.object(format!("it {verb} `{path}` ({reason})"));
-                    self.candidates.extend(suggest::file_rules(tool, &resolved.path, grounds.place).await);
+                    self.suggest(suggest::file_rules(tool, &resolved.path, grounds.place).await);
                 }
             }
         }
     }
 
-    fn weigh_commands(&mut self, reading: &Reading, allow: &[Rule]) {
+    fn weigh_commands(&mut self, reading: &Reading, allow: &[&Rule]) {
         for command in &reading.commands {
             if !allowed(command, allow) {
                 self.object(match &command.runs {
                     Runs::Unseen(why) => format!("{why}, in `{}`", command.shown()),
                     Runs::Itself | Runs::Others { .. } => format!("no rule allows `{}`", command.shown()),
                 });
-                self.candidates.extend(suggest::command_rules(command, allow));
+                self.suggest(suggest::command_rules(command, allow));
             }
         }
         for doubt in &reading.doubts {
@@ -139,6 +138,14 @@ impl Findings {
         }
         if reading.commands.is_empty() && reading.doubts.is_empty() && reading.files.is_empty() {
             self.object("it holds no command".to_owned());
+        }
+    }
+
+    fn suggest(&mut self, rules: Vec<peri_config::PermissionRule>) {
+        for rule in rules {
+            if !self.candidates.contains(&rule) {
+                self.candidates.push(rule);
+            }
         }
     }
 
@@ -162,7 +169,7 @@ fn flatten(commands: &[Command]) -> Vec<&Command> {
 }
 
 /// How far a refusing or asking rule is about a command.
-fn met(rule: &Rule, command: &Command, allow: &[Rule]) -> Met {
+fn met(rule: &Rule, command: &Command, allow: &[&Rule]) -> Met {
     match &rule.pattern {
         Pattern::Every => Met::Yes,
         Pattern::Shell(pattern) => match pattern.touches(command) {
@@ -178,7 +185,7 @@ fn unseen(command: &Command) -> bool {
 }
 
 /// Why it cannot be ruled out that the rule is about the command line; None where it can.
-fn uncertainty(rule: &Rule, commands: &[&Command], unseen: Option<&Doubt>, allow: &[Rule]) -> Option<String> {
+fn uncertainty(rule: &Rule, commands: &[&Command], unseen: Option<&Doubt>, allow: &[&Rule]) -> Option<String> {
     if matches!(rule.pattern, Pattern::Every) {
         return None;
     }
@@ -198,7 +205,7 @@ fn uncertainty(rule: &Rule, commands: &[&Command], unseen: Option<&Doubt>, allow
 }
 
 /// True where the rules allow the command and all that it runs.
-pub(super) fn allowed(command: &Command, allow: &[Rule]) -> bool {
+pub(super) fn allowed(command: &Command, allow: &[&Rule]) -> bool {
     let covering = || shell_patterns(allow).filter(|pattern| pattern.covers(command));
     match &command.runs {
         Runs::Itself => covering().next().is_some(),
@@ -217,11 +224,11 @@ pub(super) fn allowed(command: &Command, allow: &[Rule]) -> bool {
 }
 
 /// True where a rule spells the command out to its last word.
-fn allowed_to_the_letter(command: &Command, allow: &[Rule]) -> bool {
+fn allowed_to_the_letter(command: &Command, allow: &[&Rule]) -> bool {
     shell_patterns(allow).any(|pattern| pattern.tail == Tail::Nothing && pattern.covers(command))
 }
 
-fn shell_patterns(rules: &[Rule]) -> impl Iterator<Item = &ShellPattern> {
+fn shell_patterns<'a>(rules: &'a [&Rule]) -> impl Iterator<Item = &'a ShellPattern> {
     rules.iter().filter_map(|rule| match &rule.pattern {
         Pattern::Shell(pattern) => Some(pattern),
         Pattern::Every | Pattern::Path(_) | Pattern::Unreadable(_) => None,

@@ -50,7 +50,7 @@ const VIEWERS: [&str; 22] = [
 ];
 
 /// Rules that would allow a command and what it runs, as far as they are missing.
-pub(super) fn command_rules(command: &Command, allow: &[Rule]) -> Vec<PermissionRule> {
+pub(super) fn command_rules(command: &Command, allow: &[&Rule]) -> Vec<PermissionRule> {
     let inner = |commands: &[Command]| -> Vec<PermissionRule> {
         let missing = commands.iter().filter(|inner| !allowed(inner, allow));
         missing.flat_map(|inner| command_rules(inner, allow)).collect()

@@ -229,6 +229,8 @@ async fn deny_rules_are_hard_to_dodge() {
         "ls <(rm x)",
         "rm",
         "rm x > 'unclosed",
+        "PS4='$(rm x)'; set -x; ls",
+        "GIT_SSH_COMMAND='rm x' git fetch",
     ] {
         let outcome = desk.bash(command).await;
         let is_refused = outcome.starts_with("refused: ") && outcome.contains("rule `Bash(");
@@ -258,6 +260,7 @@ async fn deny_rules_are_hard_to_dodge() {
         "hash -p /bin/rm ls; ls x",
         "find . -delete",
         "x='a[$(rm y)]'; ((x))",
+        "flock f rm x",
         "watch rm x",
         "parallel rm ::: x",
         "python3 x \u{1}",

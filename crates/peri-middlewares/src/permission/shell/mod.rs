@@ -13,6 +13,8 @@ mod expansion;
 mod grammar;
 mod here_document;
 mod launch;
+#[cfg(test)]
+mod second_opinion;
 mod simple;
 #[cfg(test)]
 mod tests;
@@ -35,6 +37,9 @@ pub(crate) struct Reading {
     pub(crate) commands: Vec<Command>,
     /// Files that the shell itself opens, for redirections.
     pub(crate) files: Vec<FileUse>,
+    /// Commands in the values of variables that programs obey. Whether they run is up to the programs: enough to refuse
+    /// them, no ground to allow anything.
+    pub(crate) hinted: Vec<Command>,
     /// What stands in the way of being sure.
     pub(crate) doubts: Vec<Doubt>,
 }

@@ -1,6 +1,6 @@
 //! Simple commands: assignments, words, redirections.
 
-use super::grammar::{Parser, is_meta};
+use super::grammar::{Notes, Parser, is_meta};
 use super::launch::{Launch, launch};
 use super::variables::is_harmless;
 use super::word::{Word, WordValue};
@@ -49,12 +49,17 @@ impl Parser<'_, '_> {
         if let Some(name) = words.first() {
             // How `read` splits its input.
             let splits = |it: &Assigned| it.name == "IFS" && name.literal() == Some("read");
-            let settings = assigned.into_iter().filter(|it| !it.harmless && !splits(it)).map(|it| it.source).collect();
+            let telling: Vec<Assigned> = assigned.into_iter().filter(|it| !it.harmless && !splits(it)).collect();
+            telling.iter().for_each(|it| self.hint(&it.value));
+            let settings = telling.into_iter().map(|it| it.source).collect();
             let command = self.command_of(words, settings);
             self.notes.reading.commands.push(command);
         } else if !assigned.is_empty() {
             for assignment in assigned {
                 self.sets(&assignment.name);
+                if !assignment.harmless {
+                    self.hint(&assignment.value);
+                }
             }
         } else if !redirected {
             return Err(self.unexpected());
@@ -74,6 +79,7 @@ impl Parser<'_, '_> {
             Launch::Unseen(why) => Ok(Runs::Unseen(why)),
             Launch::Sets { names } => {
                 self.notes.wild_text |= words.iter().any(|word| word.literal().is_none());
+                self.hint_assigned(words);
                 for name in names {
                     self.sets(&name);
                 }
@@ -84,6 +90,9 @@ impl Parser<'_, '_> {
                 Ok(Runs::Itself)
             }
             Launch::Words { commands, settings, reach, standing } => {
+                if !settings.is_empty() {
+                    self.hint_assigned(words);
+                }
                 let mut inner = Vec::new();
                 for words in commands {
                     inner.push(self.command_of(words, settings.clone()));
@@ -98,6 +107,22 @@ impl Parser<'_, '_> {
                 Ok(Runs::Others { commands, reach, standing: super::Standing::Transparent })
             }
         }
+    }
+
+    /// As [`Parser::hint`], for words that are assignments.
+    fn hint_assigned(&mut self, words: &[Word]) {
+        let values = words.iter().filter_map(|word| word.literal()?.split_once('='));
+        for (_, value) in values.filter(|(name, _)| !is_harmless(name)) {
+            self.hint(value);
+        }
+    }
+
+    /// Looks for commands in a value. What cannot be read in it is no concern: few values are commands.
+    fn hint(&mut self, value: &str) {
+        let Ok(depth) = self.depth.deeper() else { return };
+        let mut notes = Notes::default();
+        let _ = Parser::new(value, &mut notes, depth).program();
+        self.notes.reading.hinted.extend(notes.reading.commands);
     }
 
     /// Notes that a variable is set for what follows.
@@ -125,20 +150,20 @@ impl Parser<'_, '_> {
             return Ok(None);
         }
         let commands_before = self.notes.reading.commands.len();
-        match self.cursor.peek() {
-            Some('(') => self.array()?,
-            Some('<' | '>') if self.cursor.peek_second() == Some('(') => {
-                self.word()?;
+        let value = match self.cursor.peek() {
+            Some('(') => {
+                self.array()?;
+                None
             }
-            None => {}
-            Some(c) if is_meta(c) => {}
-            Some(_) => {
-                self.word()?;
-            }
-        }
+            Some('<' | '>') if self.cursor.peek_second() == Some('(') => Some(self.word()?),
+            None => None,
+            Some(c) if is_meta(c) => None,
+            Some(_) => Some(self.word()?),
+        };
         self.notes.wild_text |= self.notes.reading.commands.len() > commands_before;
         let (name, source) = (name.to_owned(), self.cursor.since(begin).to_owned());
-        Ok(Some(Assigned { harmless: is_harmless(&name), name, source }))
+        let value = value.as_ref().and_then(Word::literal).unwrap_or_default().to_owned();
+        Ok(Some(Assigned { harmless: is_harmless(&name), name, source, value }))
     }
 
     /// True before `[index]=` or `[index]+=`.
@@ -157,7 +182,11 @@ impl Parser<'_, '_> {
             match self.cursor.peek() {
                 Some(')') => {
                     self.cursor.next();
-                    return Ok(());
+                    return match self.cursor.peek() {
+                        // What follows belongs to the value.
+                        Some(c) if !is_meta(c) => Err(self.unexpected()),
+                        _ => Ok(()),
+                    };
                 }
                 Some('[') => return Err(Unreadable::new("an array is given with its indices")),
                 _ => self.word()?,
@@ -213,6 +242,8 @@ impl Parser<'_, '_> {
 struct Assigned {
     name: String,
     source: String,
+    /// Empty where it is not written out.
+    value: String,
     harmless: bool,
 }
 

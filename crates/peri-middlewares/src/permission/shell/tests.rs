@@ -1,10 +1,11 @@
 //! What is read of a command line: commands, files, doubts.
 
+use super::second_opinion::Dice;
 use super::{Access, Command, Doubt, Reading, Runs, read};
 
 /// The commands, then files as `<path` and `>path`, then `?` for an unseen and `~` for an unsettled doubt.
 fn shown(text: &str) -> String {
-    let Reading { commands, files, doubts } = read(text);
+    let Reading { commands, files, doubts, .. } = read(text);
     let files = files.iter().map(|file| {
         let sign = if file.access == Access::Read { '<' } else { '>' };
         format!("{sign}{}", file.path.as_deref().unwrap_or("?"))
@@ -126,6 +127,19 @@ fn assignments() {
 }
 
 #[test]
+fn values_of_variables_that_programs_obey() {
+    #[track_caller]
+    fn check(text: &str, expect: &[&str]) {
+        let hinted: Vec<String> = read(text).hinted.iter().map(Command::shown).collect();
+        assert_eq!(hinted, expect, "{text}");
+    }
+    check("PS4='$(rm x)'; set -x; ls", &["rm x", "$(rm x)"]);
+    check("GIT_SSH_COMMAND='rm x; y' git fetch", &["rm x", "y"]);
+    check("export EDITOR='rm x'; env PAGER='rm y' man z", &["rm x", "rm y"]);
+    check("foo='rm x' a; CI='rm y' b; A='(' c; B=$X d", &[]);
+}
+
+#[test]
 fn redirections() {
     check("a > f 2>&1 >> g < h &> i 3<>j >| k >& l", "a | >f | >g | <h | >i | >j | >k | >l");
     check("a > /dev/null 2> /dev/stderr <&- >&2 2>&1- < /dev/fd/3", "a");
@@ -207,6 +221,7 @@ fn what_is_outside_the_grammar() {
         "$\\\n(rm x)",
         "r\\\nm x",
         "x=([0]=a)",
+        "x=(a)b c",
         "a ;;",
         "((a;b))",
         "((rm x))",
@@ -291,18 +306,6 @@ fn nesting_is_bounded() {
         assert!(deep(30).doubts.is_empty());
         assert!(!deep(100).doubts.is_empty());
     });
-}
-
-/// A generator that needs no seed from outside.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
 }
 
 #[test]
