@@ -7,7 +7,7 @@ use peri_acp_types::{Content, FileDiff, Image, ToolDetails, ToolLocation, ToolOu
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
-/// Maps a result. Details are read whoever sent them: they are for display and grant nothing.
+/// Maps a result, with the details that a builtin server puts into `_meta`.
 pub(super) fn output_of(result: CallToolResult) -> ToolOutput {
     let mut content: Vec<Content> = result.content.into_iter().map(content_of).collect();
     // A server may give structure alone; where it gives both, the text says the same.
@@ -28,10 +28,9 @@ fn content_of(block: ContentBlock) -> Content {
             ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
                 Content::Resource { uri, mime_type, text: Some(text) }
             }
-            ResourceContents::BlobResourceContents { uri, mime_type: Some(mime_type), blob, .. }
+            ResourceContents::BlobResourceContents { mime_type: Some(mime_type), blob, .. }
                 if mime_type.starts_with("image/") =>
             {
-                let _named_by_its_bytes = uri;
                 Content::Image(Image { mime_type, base64: blob })
             }
             ResourceContents::BlobResourceContents { uri, mime_type, .. } => {

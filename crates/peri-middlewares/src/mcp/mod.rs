@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use futures::future::{Either, join_all, select};
 use peri_acp_types::ports::{Clock, McpConnector, McpServerSpec, McpTransport};
-use peri_acp_types::{NoticeKind, ToolArguments, ToolKind, ToolOrigin, ToolOutput, ToolSpec};
+use peri_acp_types::{NoticeKind, ToolArguments, ToolDetails, ToolKind, ToolOrigin, ToolOutput, ToolSpec};
 use peri_agent::{Contribution, Middleware, PendingCall, SessionScope};
 
 use crate::permission::ToolFilter;
@@ -155,11 +155,13 @@ impl Middleware for McpMiddleware {
         if let Some(why) = arguments::complaint(&tool.spec.input_schema, arguments) {
             return Some(arguments::refusal(&tool.spec, &why));
         }
-        let granted: &[String] = match tool.spec.origin {
-            ToolOrigin::Builtin(_) => &call.granted_paths,
-            ToolOrigin::External(_) => &[],
-        };
-        let output = tool.connection.call(&tool.served_as, arguments.clone(), granted).await;
+        let is_builtin = matches!(tool.spec.origin, ToolOrigin::Builtin(_));
+        let granted: &[String] = if is_builtin { &call.granted_paths } else { &[] };
+        let mut output = tool.connection.call(&tool.served_as, arguments.clone(), granted).await;
+        if !is_builtin {
+            // It could show the user edits that nobody made.
+            output.details = ToolDetails::default();
+        }
         Some(limit::bounded(output))
     }
 

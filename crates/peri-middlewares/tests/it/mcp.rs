@@ -146,9 +146,14 @@ async fn a_call_carries_arguments_and_grants() {
 }
 
 #[tokio::test]
-async fn an_external_server_gets_its_own_name_for_a_tool_and_no_grants() {
+async fn an_external_server_gets_its_own_name_for_a_tool_no_grants_and_shows_no_edits() {
     let connector = FakeConnector::default();
-    let server = connector.add("docs", FakeServer::with_tools(json!([tool("page.read")]), |_| text("done")));
+    let result = json!({
+        "content": [{"type": "text", "text": "done"}],
+        "_meta": {"peri/details": {"diffs": [{"path": "/a", "newText": "y"}]}},
+    });
+    let server = FakeServer::with_tools(json!([tool("page.read")]), move |_| Reply::Result(result.clone()));
+    let server = connector.add("docs", server);
     let bridge = bridge(connector, vec![external_spec("docs")]).await;
     let mut call = bridge.pending(&peri_middlewares::mcp::external_tool_name("docs", "page.read"), json!({}));
     call.granted_paths = vec!["/etc/hosts".to_owned()];

@@ -46,6 +46,15 @@ impl Parser<'_, '_> {
             }
             words.push(word);
         }
+        if words.is_empty() && assigned.is_empty() && !redirected {
+            return Err(self.unexpected());
+        }
+        self.record(words, assigned);
+        Ok(())
+    }
+
+    /// Notes a command; or, if there are no words, what its assignments set for those that follow.
+    fn record(&mut self, words: Vec<Word>, assigned: Vec<Assigned>) {
         if let Some(name) = words.first() {
             // How `read` splits its input.
             let splits = |it: &Assigned| it.name == "IFS" && name.literal() == Some("read");
@@ -54,17 +63,12 @@ impl Parser<'_, '_> {
             let settings = telling.into_iter().map(|it| it.source).collect();
             let command = self.command_of(words, settings);
             self.notes.reading.commands.push(command);
-        } else if !assigned.is_empty() {
-            for assignment in assigned {
-                self.sets(&assignment.name);
-                if !assignment.harmless {
-                    self.hint(&assignment.value);
-                }
-            }
-        } else if !redirected {
-            return Err(self.unexpected());
+            return;
         }
-        Ok(())
+        for assignment in assigned.into_iter().filter(|it| !it.harmless) {
+            self.sets(&assignment.name);
+            self.hint(&assignment.value);
+        }
     }
 
     /// A command with what it runs, as deep as launchers go.
