@@ -6,9 +6,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use peri_acp_types::ports::IdSource;
+use peri_acp_types::ports::{IdSource, ThreadStore};
 use peri_config::CommandLineOverlay;
 use peri_mcp_servers::config::{FileConfigSource, FileTrustStore};
+use peri_resources::MemoryStore;
 
 use crate::args::{
     Cli, Command, ConfigCommand, CwdArg, OutputFormat, PrintArgs, SessionsCommand, SettingsArgs, TrustArgs,
@@ -17,13 +18,13 @@ use crate::commands::config::{Lookup, Report};
 use crate::commands::trust::Consent;
 use crate::commands::{completions, paths, sessions, trust};
 use crate::composition::{
-    Environment, Host, HostPlan, Persistence, PlaceChoice, Places, open_store, overlay, system_ids,
+    Environment, Host, HostPlan, Persistence, PlaceChoice, Places, existing_store, overlay, system_ids,
 };
 use crate::console::{Console, Look, Verbosity};
 use crate::demo::{self, Afterwards};
 use crate::exit::{Exit, Failure};
 use crate::print::{self, ChosenBy, Format, PrintJob, SessionChoice, Surroundings, WorkDir};
-use crate::signals::StopSignals;
+use crate::signals::{StopSignals, leave_at_once};
 
 /// What `peri` alone says.
 const WELCOME: &str = "\
@@ -79,13 +80,21 @@ async fn run_print(args: &PrintArgs, checked: Result<(), Failure>, console: &mut
     };
     let around = Surroundings { console, signals: &mut signals, ids, processes: host.processes() };
     let exit = print::print(job, host.connect(), around).await;
+    tokio::select! {
+        biased;
+        signal = signals.next() => leave_at_once(signal),
+        () = end(host, console) => exit,
+    }
+}
+
+/// Ends the run's host, and tells what the user should know of it.
+async fn end(host: Host, console: &mut Console) {
     for notice in host.store_notices().await {
         console.notice(&notice).await;
     }
     for trouble in host.end().await {
         console.notice(&trouble).await;
     }
-    exit
 }
 
 /// Everything up to the first await of the run: a prompt that is piped in is read while a signal still just ends the
@@ -131,7 +140,10 @@ fn format_of(args: &PrintArgs) -> Format {
 /// The commands that read files and report.
 async fn report(command: Command, console: &mut Console) -> Result<Exit, Failure> {
     match command {
-        Command::Sessions { action } => Ok(out(console, &sessions_report(&action).await?).await),
+        Command::Sessions { action } => {
+            let text = sessions_report(&action, console).await?;
+            Ok(out(console, &text).await)
+        }
         Command::Config { action } => {
             let report = config_report(&action).await?;
             for notice in &report.notices {
@@ -147,21 +159,31 @@ async fn report(command: Command, console: &mut Console) -> Result<Exit, Failure
     }
 }
 
-async fn sessions_report(action: &SessionsCommand) -> Result<String, Failure> {
+async fn sessions_report(action: &SessionsCommand, console: &mut Console) -> Result<String, Failure> {
+    let (cwd, db_path) = match action {
+        SessionsCommand::List { cwd, store, .. } => (cwd.cwd.as_deref(), store.db_path.as_deref()),
+        SessionsCommand::Show { store, .. } => (None, store.db_path.as_deref()),
+    };
+    let places = Places::find(PlaceChoice { cwd, db_path, ..Default::default() }, Environment::Process)?;
+    let Some(store) = existing_store(&places)? else {
+        // A list makes no file. An empty store gives the same answers.
+        return sessions_text(action, &MemoryStore::new(), &places).await;
+    };
+    let text = sessions_text(action, store.as_ref(), &places).await;
+    for notice in store.report().await.map(|report| report.notices).unwrap_or_default() {
+        console.notice(&notice).await;
+    }
+    text
+}
+
+async fn sessions_text(action: &SessionsCommand, store: &dyn ThreadStore, places: &Places) -> Result<String, Failure> {
     match action {
-        SessionsCommand::List { all, limit, format, cwd, store } => {
-            let choice =
-                PlaceChoice { cwd: cwd.cwd.as_deref(), db_path: store.db_path.as_deref(), ..Default::default() };
-            let places = Places::find(choice, Environment::Process)?;
+        SessionsCommand::List { all, limit, format, .. } => {
             let cwd = (!all).then(|| places.workspace());
             let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
-            sessions::list(open_store(&places)?.as_ref(), cwd.as_deref(), limit, format.output_format).await
+            sessions::list(store, cwd.as_deref(), limit, format.output_format).await
         }
-        SessionsCommand::Show { id, format, store } => {
-            let choice = PlaceChoice { db_path: store.db_path.as_deref(), ..Default::default() };
-            let places = Places::find(choice, Environment::Process)?;
-            sessions::show(open_store(&places)?.as_ref(), id, format.output_format).await
-        }
+        SessionsCommand::Show { id, format, .. } => sessions::show(store, id, format.output_format).await,
     }
 }
 

@@ -7,7 +7,7 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::exit::StopSignal;
+use crate::exit::{Exit, StopSignal};
 
 /// The stream of stop signals. From [`StopSignals::listen`] on, they do not kill the process any more.
 pub struct StopSignals {
@@ -42,6 +42,12 @@ impl StopSignals {
             () = arrival(&mut self.terminate) => StopSignal::Terminate,
         }
     }
+}
+
+/// A second signal: no more waiting. The supervisor sees this process end, and ends what it has started.
+pub fn leave_at_once(signal: StopSignal) -> ! {
+    #[expect(clippy::exit, reason = "asked for twice; destructors would wait for what is being left behind")]
+    std::process::exit(i32::from(Exit::Signal(signal).code()))
 }
 
 async fn arrival(signal: &mut Option<Signal>) {

@@ -176,9 +176,21 @@ impl Keeping {
 ///
 /// # Errors
 /// A [`Failure`] where the system gives no thread.
-pub fn open_store(places: &Places) -> Result<Arc<SqliteStore>, Failure> {
+fn open_store(places: &Places) -> Result<Arc<SqliteStore>, Failure> {
     let config = SqliteConfig::at(places.store_file());
     SqliteStore::open(config).map(Arc::new).map_err(|error| Failure::run(error.to_string()))
+}
+
+/// The file of sessions, if there is one.
+///
+/// # Errors
+/// As [`open_store`].
+pub fn existing_store(places: &Places) -> Result<Option<Arc<SqliteStore>>, Failure> {
+    // What cannot be looked at is for the store to report.
+    match places.store_file().try_exists() {
+        Ok(false) => Ok(None),
+        Ok(true) | Err(_) => open_store(places).map(Some),
+    }
 }
 
 fn surroundings(places: &Places) -> ContextEnvironment {

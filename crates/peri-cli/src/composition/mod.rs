@@ -18,7 +18,7 @@ use std::sync::Arc;
 use peri_acp_types::ports::IdSource;
 
 pub use environment::Environment;
-pub use host::{Host, HostPlan, Persistence, open_store};
+pub use host::{Host, HostPlan, Persistence, existing_store};
 pub use places::{PlaceChoice, Places};
 
 use crate::exit::Failure;

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::denials::Denial;
 use super::stream_json::usage;
 use super::summary::{Summary, Verdict};
+use crate::exit::Failure;
 
 /// The result of a run. `session_id` is None where there was none yet.
 pub fn result(
@@ -27,7 +28,7 @@ pub fn result(
         "duration_ms": millis(summary.elapsed()),
         "duration_api_ms": millis(summary.api_time()),
         "num_turns": summary.steps(),
-        "result": summary.last_text(),
+        "result": words(summary, failure.as_ref()),
         "stop_reason": stop_word(verdict, summary.stop_reason()),
         "session_id": session_id,
         "usage": usage(&summary.usage()),
@@ -35,10 +36,18 @@ pub fn result(
         "uuid": line_id.to_string(),
     });
     if let Some(failure) = failure {
-        result["error"] = json!(failure.message);
+        result["errors"] = json!([failure.message]);
         result["hint"] = json!(failure.hint);
     }
     result
+}
+
+/// The answer; where there is none, what is wrong. Programs show this member.
+fn words<'a>(summary: &'a Summary, failure: Option<&'a Failure>) -> &'a str {
+    match failure {
+        Some(failure) if !summary.has_answer() => &failure.message,
+        _ => summary.last_text(),
+    }
 }
 
 fn subtype(verdict: &Verdict, reason: Option<StopReason>) -> &'static str {

@@ -26,7 +26,7 @@ use super::sessions::{self, SessionChoice, WorkDir};
 use super::summary::{Summary, Verdict};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, StopSignal};
-use crate::signals::StopSignals;
+use crate::signals::{StopSignals, leave_at_once};
 
 /// How long a cancelled turn may end its own tools before their processes are ended for it. With the half second that
 /// the process host gives them, no child outlives a signal by two seconds.
@@ -280,10 +280,4 @@ impl Stopping {
             None => Verdict::Failed(Failure::run("the turn was cancelled and did not end in time")),
         }
     }
-}
-
-/// A second signal: no more waiting. The supervisor sees this process end and ends what it has started.
-fn leave_at_once(signal: StopSignal) -> ! {
-    #[expect(clippy::exit, reason = "asked for twice; destructors would wait for what is being left behind")]
-    std::process::exit(i32::from(Exit::Signal(signal).code()))
 }

@@ -208,3 +208,13 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
     let run = sandbox.peri(["-p", "x", "--output-format", "stream-json"]).stdout_closed_after(1).run();
     run.check(run.status.code() == Some(1), "it ended by itself").check(run.stderr.is_empty(), "and said nothing");
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let model = FakeModelServer::start(Script::repeating_last([hello()]));
+    let sandbox = Sandbox::with_model(&model.base_url());
+    for format in ["text", "json", "stream-json"] {
+        let run = sandbox.peri(["-p", "x", "--output-format", format]).stdout_full().run();
+        run.code(1).stderr_has("standard output cannot be written").stderr_has("hint:");
+    }
+}

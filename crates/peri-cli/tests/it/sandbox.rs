@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -146,6 +147,8 @@ enum Reader {
     GoesAwayAfter(usize),
     /// Open, and not read for as long as the run lasts.
     Stuck,
+    /// A full disk.
+    Full,
 }
 
 impl<'a> Invocation<'a> {
@@ -177,6 +180,12 @@ impl<'a> Invocation<'a> {
     #[must_use]
     pub fn stdout_stuck(self) -> Invocation<'a> {
         Invocation { stdout: Reader::Stuck, ..self }
+    }
+
+    /// Standard output is a file on a full disk.
+    #[must_use]
+    pub fn stdout_full(self) -> Invocation<'a> {
+        Invocation { stdout: Reader::Full, ..self }
     }
 
     /// Starts it as `nohup` does.
@@ -214,13 +223,17 @@ impl<'a> Invocation<'a> {
                 None => command.env_remove(name),
             };
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let stdout = match self.stdout {
+            Reader::Full => File::options().write(true).open("/dev/full").expect("the device").into(),
+            Reader::Patient | Reader::GoesAwayAfter(_) | Reader::Stuck => Stdio::piped(),
+        };
+        command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
-        let pipe = child.stdout.take().expect("a pipe");
+        let pipe = child.stdout.take();
         let (stdout, unread) = match self.stdout {
-            Reader::Patient => (Some(collect(pipe)), None),
-            Reader::GoesAwayAfter(bytes) => (Some(collect(pipe.take(bytes as u64))), None),
-            Reader::Stuck => (None, Some(pipe)),
+            Reader::Patient | Reader::Full => (pipe.map(collect), None),
+            Reader::GoesAwayAfter(bytes) => (pipe.map(|pipe| collect(pipe.take(bytes as u64))), None),
+            Reader::Stuck => (None, pipe),
         };
         let stderr = collect(child.stderr.take().expect("a pipe"));
         Running { sandbox: self.sandbox, args: self.args, cwd: self.cwd, child, stdout, _unread: unread, stderr }

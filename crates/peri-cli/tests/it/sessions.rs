@@ -57,6 +57,7 @@ fn list_and_show() {
     let model = numbers();
     let sandbox = Sandbox::with_model(&model.base_url());
     sandbox.peri(["sessions", "list"]).run().code(0).stdout_has("no sessions");
+    assert!(!sandbox.data_dir().exists(), "a list makes no file");
     sandbox.peri(["-p", "first words\nmore", "--session-id", ID]).run().code(0);
 
     sandbox.peri(["sessions", "list"]).run().code(0).stdout_has(ID).stdout_has("first words");
