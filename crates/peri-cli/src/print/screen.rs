@@ -91,8 +91,9 @@ impl<'a> Screen<'a> {
                 self.write_line(&line).await;
             }
         }
+        // A turn that was cancelled because nobody reads it is no news.
         if let Some(failure) = verdict.failure()
-            && !matches!(self.output, Output::Closed)
+            && (self.is_watched() || *verdict != Verdict::Cancelled)
         {
             self.console.failure(&failure).await;
         }
