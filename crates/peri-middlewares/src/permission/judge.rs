@@ -11,6 +11,9 @@ use super::shell::Access;
 use super::shell_verdict::judge_shell;
 use super::suggest;
 
+/// Ends only what this session's own Bash started, which was judged then.
+const KILL_TOOL: &str = "KillBash";
+
 /// Parts of a workspace that decide what programs do there; `accept-edits` does not cover them.
 const GUARDED: [&str; 4] = [".git", ".peri", ".claude", ".mcp.json"];
 
@@ -227,7 +230,7 @@ fn judge_whole(tool: &ToolSpec, grounds: Grounds<'_>) -> Verdict {
         return Verdict::Ask(Question::by_rule(format!("rule `{}` says so", rule.text)));
     }
     // The hints of an external server are its own word, and no ground to trust it.
-    let harmless = tool.read_only && matches!(tool.origin, ToolOrigin::Builtin(_));
+    let harmless = (tool.read_only || tool.name == KILL_TOOL) && matches!(tool.origin, ToolOrigin::Builtin(_));
     if harmless || about(tool, &rules.allow).iter().any(|rule| rule.is_readable()) {
         return allow();
     }
