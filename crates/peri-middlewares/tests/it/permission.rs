@@ -306,7 +306,6 @@ async fn without_rules_reading_the_workspace_runs_and_the_rest_is_asked_about() 
         begins(&desk.file(tool, path).await, "asked: ", path);
     }
     begins(&desk.outcome(workspace_tool("Glob"), json!({"pattern": "*", "path": "/etc"})).await, "asked: ", "Glob");
-    begins(&desk.outcome(workspace_tool("KillBash"), json!({"bash_id": "x"})).await, "asked: ", "KillBash");
     begins(&desk.bash("ls").await, "asked: ", "ls");
 }
 
@@ -539,13 +538,19 @@ async fn calls_without_what_they_are_judged_by_do_not_run() {
 
 #[tokio::test]
 async fn a_rule_that_cannot_be_read_is_named_and_never_allows() {
-    let desk = desk("allow Bash(a && b)\n deny Bash(x | y)\n deny Read([)\n allow KillBash(z)");
+    let desk = desk("allow Bash(a && b)\n deny Bash(x | y)\n deny Read([)\n deny KillBash(z)");
     let notices = desk.middleware.open(&scope()).await.notices;
     assert_eq!(notices.len(), 4, "{notices:?}");
     begins(&desk.bash("a && b").await, "asked: ", "allow");
     begins(&desk.bash("x").await, "asked: rule `Bash(x | y)` may deny it", "deny");
     begins(&desk.file("Read", "a").await, "asked: ", "deny of a path");
-    begins(&desk.outcome(workspace_tool("KillBash"), json!({})).await, "asked: ", "pattern without meaning");
+    begins(&desk.outcome(workspace_tool("KillBash"), json!({})).await, "asked: ", "a deny pattern without meaning");
+}
+
+#[tokio::test]
+async fn ending_what_the_session_started_needs_no_permission() {
+    assert_eq!(desk("").outcome(workspace_tool("KillBash"), json!({})).await, "runs");
+    begins(&desk("deny KillBash").outcome(workspace_tool("KillBash"), json!({})).await, "refused", "a deny rule");
 }
 
 #[tokio::test]
