@@ -6,50 +6,60 @@
 
 mod chance;
 mod history;
+mod printed;
 mod scripted;
 mod survivors;
+mod tally;
+mod tests;
+mod witness;
 
-use std::fmt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::sandbox::{Finished, Sandbox};
+use crate::sandbox::{Finished, Invocation, Sandbox};
 use chance::{Campaign, Dice};
-use history::{Printed, Witness};
-use scripted::{Endpoint, Progress, STEPS};
+use printed::{Printed, whole_lines};
+use scripted::Endpoint;
+use tally::{KillPoint, Tally};
+use witness::Witness;
 
 /// Kill points of a session; then comes the next, in a home of its own.
 const SESSION_ROUNDS: usize = 10;
+/// So many of them lie about the first request: while store and session are made or opened, which takes little time.
+const EARLY_ROUNDS: usize = 3;
 const ID: &str = "7e570000-0000-4000-8000-000000000009";
 
 #[test]
 fn whenever_it_is_killed_what_was_acknowledged_is_there_and_whole() {
     let campaign = Campaign::from_environment();
-    println!("{}", campaign.command());
+    println!("{campaign}");
     let mut dice = Dice::seeded(campaign.seed);
-    let pace = Pace::measure();
-    println!("{pace:?}");
+    let mut pace = Pace::measure();
     let mut tally = Tally::default();
     let rounds: Vec<usize> = (0..campaign.rounds).collect();
     for rounds in rounds.chunks(SESSION_ROUNDS) {
         let stage = Stage::new();
         let mut witness = Witness::default();
-        for round in rounds {
-            let limit = if witness.is_stored() { pace.later_run } else { pace.first_request };
-            let delay = dice.time_below(limit);
+        for (place, round) in rounds.iter().enumerate() {
+            let delay = dice.time_below(if place < EARLY_ROUNDS { pace.early() } else { pace.whole() });
             // A store that is still being made must be met by the next run as it was left.
-            let look = if witness.is_stored() && dice.coin() { Look::InPlace } else { Look::AtACopy };
-            let context = format!("round {round}, killed after {delay:?} ({})", campaign.command());
-            tally.add(stage.run(&mut witness, Death::After(delay), look, &context));
+            let look = if witness.history().is_some() && dice.coin() { Look::InPlace } else { Look::AtACopy };
+            let context = format!("round {round}, killed after {delay:?} of {pace:?}; {campaign}");
+            tally.kills.push(stage.run(&mut witness, Death::After(delay), look, &context).kill_point);
         }
-        let context = format!("left alone after round {:?} ({})", rounds.last(), campaign.command());
-        stage.run(&mut witness, Death::OfItself, Look::InPlace, &context);
-        tally.add_session(&witness);
+        let context = format!("the run that is left alone after the rounds {rounds:?}; {campaign}");
+        pace.later_run = stage.run(&mut witness, Death::OfItself, Look::InPlace, &context).lifetime;
+        tally.add_turns(&witness);
     }
     println!("{tally}");
+    assert!(
+        campaign.rounds < 2 * SESSION_ROUNDS || tally.interrupted > 0,
+        "nothing was interrupted: {tally}; {campaign}"
+    );
 }
 
 /// How long a run takes here and now.
@@ -57,7 +67,7 @@ fn whenever_it_is_killed_what_was_acknowledged_is_there_and_whole() {
 struct Pace {
     /// From the start of a session's first run to its first request.
     first_request: Duration,
-    /// From start to end of a run that goes on.
+    /// From start to end of a run that goes on in a session.
     later_run: Duration,
 }
 
@@ -68,12 +78,17 @@ impl Pace {
         let started = SystemTime::now();
         stage.run(&mut witness, Death::OfItself, Look::InPlace, "the first run that is measured");
         let asked = stage.endpoint.requests().first().expect("it asked").arrived_at;
-        let started_again = Instant::now();
-        stage.invocation(&witness, 1).start().finish().code(0);
-        Pace {
-            first_request: asked.duration_since(started).unwrap_or_default(),
-            later_run: started_again.elapsed(),
-        }
+        let later = stage.run(&mut witness, Death::OfItself, Look::InPlace, "the second run that is measured");
+        Pace { first_request: asked.duration_since(started).unwrap_or_default(), later_run: later.lifetime }
+    }
+
+    fn early(&self) -> Duration {
+        self.first_request.mul_f64(1.5)
+    }
+
+    /// A little longer than a run, so that its last moments are hit as well, and what comes after them.
+    fn whole(&self) -> Duration {
+        self.later_run.mul_f64(1.1)
     }
 }
 
@@ -87,36 +102,16 @@ enum Death {
 /// Which files `peri sessions show` reads.
 #[derive(Clone, Copy)]
 enum Look {
-    /// Those of the session: they are put in order by that.
+    /// Those of the session.
     InPlace,
-    /// A copy, so that the next run finds what the killed one left.
+    /// A copy, so that the next run is the first to open what the killed one left.
     AtACopy,
 }
 
-/// Where a run was when it was killed, seen from the endpoint.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum KillPoint {
-    BeforeFirstRequest,
-    /// An answer was awaited or under way.
-    Streaming,
-    /// An answer with calls had been sent: they ran, or were being committed.
-    Acting,
-    /// The last answer had been sent.
-    Ending,
-    /// It had ended before.
-    Over,
-}
-
-impl KillPoint {
-    fn of(status: std::process::ExitStatus, progress: Progress) -> KillPoint {
-        match progress {
-            _ if status.code().is_some() => KillPoint::Over,
-            Progress { requests: 0, .. } => KillPoint::BeforeFirstRequest,
-            Progress { requests, answers_sent } if answers_sent < requests => KillPoint::Streaming,
-            Progress { requests, .. } if requests < STEPS => KillPoint::Acting,
-            Progress { .. } => KillPoint::Ending,
-        }
-    }
+/// A run that has ended, and everything held.
+struct Lived {
+    lifetime: Duration,
+    kill_point: KillPoint,
 }
 
 /// A home, a workspace and an endpoint for one session.
@@ -131,31 +126,40 @@ impl Stage {
         Stage { sandbox: Sandbox::with_model(&endpoint.base_url()), endpoint }
     }
 
-    fn invocation(&self, witness: &Witness, run: usize) -> crate::sandbox::Invocation<'_> {
+    /// One run and the check of everything that must hold after it.
+    fn run(&self, witness: &mut Witness, death: Death, look: Look, context: &str) -> Lived {
+        let run = witness.printed.len();
         let prompt = scripted::prompt(run);
-        let session = if witness.is_stored() { "--resume" } else { "--session-id" };
-        let args = ["-p", &prompt, "--output-format", "stream-json", "--permission-mode", "bypass", session, ID];
-        self.sandbox.peri(args)
+        let mark = format!("{}-{run}", self.sandbox.work().display());
+        let started = Instant::now();
+        let running = self.invocation(witness, &prompt).env(survivors::MARK, Some(&mark)).start();
+        let (finished, progress, gone) = match death {
+            Death::OfItself => {
+                let finished = running.finish();
+                (finished, self.endpoint.progress(run), survivors::check_none(&mark, Instant::now()))
+            }
+            Death::After(delay) => {
+                // Not to wait for anything: the moment is what is tried.
+                std::thread::sleep(delay);
+                running.signal(Signal::KILL);
+                let killed = Instant::now();
+                let progress = self.endpoint.progress(run);
+                let gone = survivors::check_none(&mark, killed);
+                (running.finish(), progress, gone)
+            }
+        };
+        let lifetime = started.elapsed();
+        if let Err(fault) = gone.and_then(|()| self.judge(witness, &finished, look)) {
+            finished.check(false, &format!("{fault}\n({context})"));
+        }
+        Lived { lifetime, kill_point: KillPoint::of(finished.status, progress) }
     }
 
-    /// One run and everything that must hold after it.
-    fn run(&self, witness: &mut Witness, death: Death, look: Look, context: &str) -> KillPoint {
-        let run = witness.printed.len();
-        let mark = format!("{}-{run}", self.sandbox.work().display());
-        let running = self.invocation(witness, run).env(survivors::MARK, Some(&mark)).start();
-        if let Death::After(delay) = death {
-            // Not to wait for anything: the moment is what is tried.
-            std::thread::sleep(delay);
-            running.signal(Signal::KILL);
-        }
-        let progress = self.endpoint.progress(run);
-        let finished = running.finish();
-        let ended = Instant::now();
-        let judged = survivors::check_none(&mark, ended).and_then(|()| self.judge(witness, &finished, look));
-        if let Err(fault) = judged {
-            finished.check(false, &format!("{context}: {fault}"));
-        }
-        KillPoint::of(finished.status, progress)
+    /// Until the session is stored it is begun anew.
+    fn invocation<'a>(&'a self, witness: &Witness, prompt: &'a str) -> Invocation<'a> {
+        let session = if witness.history().is_some() { "--resume" } else { "--session-id" };
+        let args = ["-p", prompt, "--output-format", "stream-json", "--permission-mode", "bypass", session, ID];
+        self.sandbox.peri(args)
     }
 
     fn judge(&self, witness: &mut Witness, finished: &Finished<'_>, look: Look) -> Result<(), String> {
@@ -166,30 +170,30 @@ impl Stage {
             (None, Some(signal)) if signal == Signal::KILL.as_raw() => {}
             _ => return Err(format!("it ended by itself, with {}", finished.status)),
         }
-        let usual = |line: &str| line.starts_with("peri: the last turn of this session was interrupted");
-        if let Some(line) = finished.stderr.split_inclusive('\n').find(|line| line.ends_with('\n') && !usual(line)) {
-            return Err(format!("it said {line:?}"));
+        let usual = |line: &&str| line.starts_with("peri: the last turn of this session was interrupted");
+        if let Some(line) = whole_lines(&finished.stderr).find(|line| !usual(line)) {
+            return Err(format!("it said on standard error: {line}"));
         }
         witness.printed.push(printed);
-        let shown = self.shown(look)?;
-        witness.check(shown.as_ref(), &self.endpoint.requests())?;
-        let committed = witness.history().and_then(|history| history.committed_steps(run)).unwrap_or_default();
-        scripted::check_files(&self.sandbox.work(), run, committed)
+        witness.check(self.shown(look)?.as_ref(), &self.endpoint.requests())?;
+        let turn = witness.history().and_then(|history| history.turn(run));
+        scripted::check_files(&self.sandbox.work(), run, turn.map_or(0, |turn| turn.steps.len()))
     }
 
     /// The session as it is stored; None where it is not.
     fn shown(&self, look: Look) -> Result<Option<Value>, String> {
         let copy = tempfile::tempdir().expect("a folder");
-        let data = self.sandbox.data_dir();
-        let mut args = vec!["sessions", "show", ID, "--output-format", "json"];
-        let copied = copy.path().join("peri.db").display().to_string();
-        if let Look::AtACopy = look {
-            copy_files(&data, copy.path());
-            args.extend(["--db-path", &copied]);
-        }
-        let run = self.sandbox.peri(args).run();
-        let damaged = [copy.path(), &data].map(|folder| names_in(folder)).concat();
-        if let Some(name) = damaged.iter().find(|name| name.contains("damaged")) {
+        let file = match look {
+            Look::InPlace => self.sandbox.data_dir().join("peri.db"),
+            Look::AtACopy => {
+                copy_files(&self.sandbox.data_dir(), copy.path());
+                copy.path().join("peri.db")
+            }
+        };
+        let file = file.display().to_string();
+        let run = self.sandbox.peri(["sessions", "show", ID, "--output-format", "json", "--db-path", &file]).run();
+        let names = [copy.path(), &self.sandbox.data_dir()].map(names_in).concat();
+        if let Some(name) = names.iter().find(|name| name.contains("damaged")) {
             return Err(format!("the store was found damaged: {name}\n{}", run.stderr));
         }
         match run.status.code() {
@@ -200,58 +204,13 @@ impl Stage {
     }
 }
 
-fn names_in(folder: &std::path::Path) -> Vec<String> {
+fn names_in(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries.flatten().map(|entry| entry.file_name().display().to_string()).collect()
 }
 
-fn copy_files(from: &std::path::Path, to: &std::path::Path) {
-    for name in names_in(from) {
-        if from.join(&name).is_file() {
-            std::fs::copy(from.join(&name), to.join(&name)).expect("a copy");
-        }
-    }
-}
-
-/// What the kills hit, and what became of the turns.
-#[derive(Default)]
-struct Tally {
-    kills: Vec<KillPoint>,
-    runs: usize,
-    completed: usize,
-    interrupted: usize,
-}
-
-impl Tally {
-    fn add(&mut self, kill: KillPoint) {
-        self.kills.push(kill);
-    }
-
-    fn add_session(&mut self, witness: &Witness) {
-        let (completed, interrupted) = witness.history().map(|history| history.ended()).unwrap_or_default();
-        self.runs += witness.printed.len();
-        self.completed += completed;
-        self.interrupted += interrupted;
-    }
-}
-
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = |point| self.kills.iter().filter(|kill| **kill == point).count();
-        write!(
-            f,
-            "{} kills: {} before the first request, {} during a stream, {} during tools and their commit, {} at the end of \
-             the turn, {} after the end; of {} turns {} are complete, {} marked as interrupted, {} left no trace",
-            self.kills.len(),
-            count(KillPoint::BeforeFirstRequest),
-            count(KillPoint::Streaming),
-            count(KillPoint::Acting),
-            count(KillPoint::Ending),
-            count(KillPoint::Over),
-            self.runs,
-            self.completed,
-            self.interrupted,
-            self.runs - self.completed - self.interrupted,
-        )
+fn copy_files(from: &Path, to: &Path) {
+    for name in names_in(from).into_iter().filter(|name| from.join(name).is_file()) {
+        std::fs::copy(from.join(&name), to.join(&name)).expect("a copy");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the same seed draws the same values. When a process really dies within them is still for the machine to say.
 
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
@@ -24,10 +25,12 @@ impl Campaign {
         let seed = variable(SEED_VARIABLE).unwrap_or_else(|| RandomState::new().build_hasher().finish());
         Campaign { rounds, seed }
     }
+}
 
-    /// The way to run it again.
-    pub fn command(&self) -> String {
-        format!("{ROUNDS_VARIABLE}={} {SEED_VARIABLE}={} cargo xtask test kill_points", self.rounds, self.seed)
+/// The way to run it again.
+impl fmt::Display for Campaign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{ROUNDS_VARIABLE}={} {SEED_VARIABLE}={} cargo xtask test kill_points", self.rounds, self.seed)
     }
 }
 

@@ -141,7 +141,12 @@ pub fn check_files(folder: &Path, run: usize, committed_steps: usize) -> Result<
 /// The texts of a message that are not the model's and no results.
 pub fn spoken(message: &Value) -> Vec<&str> {
     let blocks = message["content"].as_array().filter(|_| message["role"] == "user");
-    blocks.into_iter().flatten().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str()).collect()
+    blocks
+        .into_iter()
+        .flatten()
+        .filter(|block| block["type"] == "text")
+        .filter_map(|block| block["text"].as_str())
+        .collect()
 }
 
 /// The endpoint of one session.
