@@ -102,7 +102,9 @@ impl Console {
     /// The same streams, with progress where the answer is: in the demo it is what there is to see.
     #[must_use]
     pub fn with_progress_on_stdout(self) -> Console {
-        Console { look: Look { progress: ProgressTo::Stdout, ..self.look }, ..self }
+        // Colour was chosen for standard error, which may be a terminal where this one is a file.
+        let colour = if self.look.stdout_is_terminal { self.look.colour } else { Colour::Plain };
+        Console { look: Look { progress: ProgressTo::Stdout, colour, ..self.look }, ..self }
     }
 
     /// Writes lines of a machine format. A newline is added.
