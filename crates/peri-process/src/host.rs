@@ -83,11 +83,15 @@ impl SupervisedHost {
     /// Puts a supervisor away that is gone or of no use.
     fn discard(&self, link: &Arc<Link>) {
         let mut state = self.state();
-        if matches!(&*state, State::Running(current) if Arc::ptr_eq(current, link)) {
+        let is_current = matches!(&*state, State::Running(current) if Arc::ptr_eq(current, link));
+        if is_current {
             *state = State::Idle;
         }
         drop(state);
-        link.collect();
+        // One that is not current is collected by whoever replaced it, or is busy with its shutdown.
+        if is_current {
+            link.collect();
+        }
     }
 
     /// Has a leader made for the other end of `job`. A supervisor that was killed is replaced once.

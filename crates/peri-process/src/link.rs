@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use peri_acp_types::ports::KillProof;
 use rustix::net::Shutdown;
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -98,12 +99,14 @@ impl Link {
     /// # Errors
     /// Where the supervisor is gone; then no leader was started.
     pub(crate) async fn launch(&self, job: OwnedFd) -> io::Result<()> {
+        self.wake();
         let stream = self.control.stream();
         stream.async_io(Interest::WRITABLE, || descriptors::send(stream, &[LAUNCH], &[job.as_fd()])).await.map(drop)
     }
 
     /// Makes the supervisor end all jobs and itself. If `deadline` passes first it goes on doing so.
     pub(crate) async fn finish(&self, deadline: Duration) -> KillProof {
+        self.wake();
         let _ = rustix::net::shutdown(self.control.stream(), Shutdown::Write);
         let end = self.control.answer(|state| {
             state.closed.then(|| {
@@ -117,6 +120,16 @@ impl Link {
                 proof
             }
             Err(_) => KillProof::Unconfirmed(format!("the supervisor is not done after {} ms", deadline.as_millis())),
+        }
+    }
+
+    /// A command may have stopped it, as with a `pkill -STOP` of peri by name.
+    fn wake(&self) {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not yet collected, so the id is still its own.
+        if matches!(process.try_wait(), Ok(None)) {
+            let pid = Pid::from_raw(process.id().cast_signed());
+            let _ = pid.map(|pid| kill_process(pid, Signal::CONT));
         }
     }
 

@@ -136,6 +136,10 @@ impl Decoder {
         let Some(body) = body.get(..length) else { return Ok(None) };
         let message = serde_json::from_slice(body)?;
         self.buffer.drain(..4 + length);
+        if self.buffer.is_empty() {
+            // An order may be large, and a leader lives long after it.
+            self.buffer = Vec::new();
+        }
         Ok(Some(message))
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn lead(post: Post) -> ExitCode {
     let mut decoder = Decoder::default();
     let mut descriptors = Vec::new();
     match receive_order(&post.job, &mut decoder, &mut descriptors) {
-        Ok(order) => start(post, decoder, &order, descriptors),
+        Ok(order) => start(post, decoder, order, descriptors),
         // Peri has changed its mind; there is nothing to end.
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => ExitCode::SUCCESS,
         Err(error) => refuse(&post.job, format!("the order is not understood: {error}")),
@@ -71,7 +71,7 @@ fn receive_order(mut job: &UnixStream, decoder: &mut Decoder, received: &mut Vec
     }
 }
 
-fn start(post: Post, decoder: Decoder, order: &Order, descriptors: Vec<OwnedFd>) -> ExitCode {
+fn start(post: Post, decoder: Decoder, order: Order, descriptors: Vec<OwnedFd>) -> ExitCode {
     let prepared = set_child_subreaper(Some(getpid()))
         .map_err(io::Error::from)
         .and_then(|()| Ok((child_signals()?, pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?, fork_command()?)));
@@ -81,12 +81,13 @@ fn start(post: Post, decoder: Decoder, order: &Order, descriptors: Vec<OwnedFd>)
     };
     match forked {
         Forking::Command { leader } => {
-            let reason = become_program(order, descriptors, leader);
+            let reason = become_program(&order, descriptors, leader);
             let _ = File::from(report).write_all(reason.as_bytes());
             ExitCode::from(127)
         }
         Forking::Leader { command } => {
-            drop((report, descriptors));
+            // Nothing of the command's stays here: a pipe has to end with its last holder in the job.
+            drop((report, descriptors, order));
             let _ = post.job.set_nonblocking(true);
             let leader = Leader {
                 job: post.job,

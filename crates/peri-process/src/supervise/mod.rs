@@ -157,14 +157,18 @@ impl Supervisor {
     fn reap(&mut self) -> Children {
         loop {
             match wait(ALL_CHILDREN | WaitOptions::NOHANG | WaitOptions::UNTRACED) {
-                // Nobody who means well stops a leader.
-                Ok(Some((pid, status))) if status.stopped() => {
-                    let _ = kill_process(pid, Signal::CONT);
-                }
+                Ok(Some((pid, status))) if status.stopped() => self.wake(pid),
                 Ok(Some((pid, status))) => self.note_end(pid, status),
                 Ok(None) => return Children::Some,
                 Err(_) => return Children::None,
             }
+        }
+    }
+
+    /// Nobody who means well stops a leader. Strays are stopped by ourselves.
+    fn wake(&self, pid: Pid) {
+        if self.leaders.contains_key(&pid) {
+            let _ = kill_process(pid, Signal::CONT);
         }
     }
 

@@ -104,6 +104,18 @@ async fn a_stopped_leader_is_woken() {
 }
 
 #[tokio::test]
+async fn a_stopped_supervisor_is_woken() {
+    let stage = Stage::new();
+    let child = stage.ready("echo ready; sleep 600").await;
+    let leader = parent(child.pid().cast_signed());
+    signal(parent(leader), Signal::STOP);
+    assert_eq!(stage.spawn(stage.script("exit 5")).await.wait().await, ProcessExit::Code(5));
+    signal(leader, Signal::STOP);
+    signal(parent(leader), Signal::STOP);
+    stage.close().await;
+}
+
+#[tokio::test]
 async fn signals_from_a_terminal_do_not_reach_supervisor_and_leader() {
     let stage = Stage::new();
     let child = stage.ready("echo ready; sleep 600").await;
@@ -172,6 +184,27 @@ async fn a_shutdown_that_is_not_waited_for_still_ends_all() {
     let _child = stage.ready(STUBBORN).await;
     assert!(matches!(stage.host.shutdown(Duration::ZERO).await, KillProof::Unconfirmed(_)));
     until("no survivor of the shutdown", SURVIVAL_LIMIT, || stage.survivors().is_empty()).await;
+}
+
+/// Spawns that are under way either start and are ended, or are refused; the shutdown proves its end all the same.
+#[tokio::test]
+async fn a_shutdown_amid_spawns_is_confirmed() {
+    let stage = Stage::new();
+    stage.spawn(stage.script("true")).await;
+    let spawns = futures::future::join_all((0..20).map(|_| stage.try_spawn(stage.script("sleep 600 & sleep 600"))));
+    let shutdown = async {
+        tokio::task::yield_now().await;
+        stage.host.shutdown(PATIENCE).await
+    };
+    let (spawned, proof) = tokio::join!(spawns, shutdown);
+    assert_eq!(proof, KillProof::Gone);
+    for child in spawned {
+        match child {
+            Ok(child) => assert_eq!(child.kill(PATIENCE).await, KillProof::Gone),
+            Err(error) => assert!(matches!(error, ProcessError::NoSupervisor(_)), "{error}"),
+        }
+    }
+    stage.close().await;
 }
 
 #[tokio::test]
