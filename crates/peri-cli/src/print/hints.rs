@@ -5,7 +5,22 @@
 use agent_client_protocol::{Error, ErrorCode};
 use peri_acp::extension::{FailureKind, TurnFailure, TurnFailureKind};
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure, StopSignal};
+
+/// For a session that can go on. A run that keeps nothing has none: see [`without_session`].
+const GO_ON: &str = "peri -p -c \"go on\" continues in this session";
+
+/// A run that a signal ended.
+pub fn signalled(signal: StopSignal) -> Failure {
+    let failure = Failure { exit: Exit::Signal(signal), ..Failure::run(format!("stopped by {}", signal.name())) };
+    failure.hint(GO_ON)
+}
+
+/// The failure as it is told where the session is gone with the run.
+pub fn without_session(failure: Failure) -> Failure {
+    let hint = failure.hint.filter(|hint| hint != GO_ON);
+    Failure { hint, ..failure }
+}
 
 /// A turn that failed.
 pub fn turn_failure(error: &TurnFailure) -> Failure {
@@ -29,7 +44,7 @@ fn model_hint(kind: FailureKind) -> &'static str {
         | FailureKind::Server
         | FailureKind::Cut
         | FailureKind::IdleTimeout
-        | FailureKind::Unknown => "peri -p -c \"go on\" continues in this session, a little later",
+        | FailureKind::Unknown => GO_ON,
     }
 }
 

@@ -11,16 +11,16 @@ use super::stream_json::usage;
 use super::summary::{Summary, Verdict};
 use crate::exit::Failure;
 
-/// The result of a run. `session_id` is None where there was none yet.
+/// The result of a run. `failure` is the verdict's, as it is told; `session_id` is None where there was none yet.
 pub fn result(
     summary: &Summary,
     verdict: &Verdict,
+    failure: Option<&Failure>,
     denials: &[Denial],
     session_id: Option<&str>,
     line_id: Uuid,
 ) -> Value {
     let denials: Vec<Value> = denials.iter().map(Denial::to_json).collect();
-    let failure = verdict.failure();
     let mut result = json!({
         "type": "result",
         "subtype": subtype(verdict, summary.stop_reason()),
@@ -28,7 +28,7 @@ pub fn result(
         "duration_ms": millis(summary.elapsed()),
         "duration_api_ms": millis(summary.api_time()),
         "num_turns": summary.steps(),
-        "result": words(summary, failure.as_ref()),
+        "result": words(summary, failure),
         "stop_reason": stop_word(verdict, summary.stop_reason()),
         "session_id": session_id,
         "usage": usage(&summary.usage()),

@@ -212,8 +212,7 @@ impl<'a> Run<'a> {
     }
 
     async fn end(mut self, verdict: Verdict) -> Exit {
-        let session_id = self.session.as_ref().map(|session| session.session_id.clone());
-        let told = self.screen.end(&self.summary, &verdict, &self.denials, session_id.as_deref());
+        let told = self.screen.end(&self.summary, &verdict, &self.denials, self.session.as_ref());
         match &verdict {
             // A reader that is stuck must not hold what a signal wants to end.
             Verdict::Signalled(_) => drop(timeout(STUCK_OUTPUT_LIMIT, told).await),

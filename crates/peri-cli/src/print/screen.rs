@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::denials::Denials;
 use super::happening::Happening;
+use super::hints::without_session;
 use super::progress::Progress;
 use super::result::result;
 use super::stream_json::{Pieces, StreamJson};
@@ -83,16 +84,27 @@ impl<'a> Screen<'a> {
     }
 
     /// The end: the answer or the result object, and what went wrong.
-    pub async fn end(&mut self, summary: &Summary, verdict: &Verdict, denials: &Denials, session_id: Option<&str>) {
+    pub async fn end(
+        &mut self,
+        summary: &Summary,
+        verdict: &Verdict,
+        denials: &Denials,
+        session: Option<&SessionMeta>,
+    ) {
+        let failure = match session {
+            Some(session) if session.persistent => verdict.failure(),
+            Some(_) | None => verdict.failure().map(without_session),
+        };
+        let session_id = session.map(|session| session.session_id.as_str());
         match self.format {
             Format::Text => self.write_answer(summary).await,
             Format::Json | Format::StreamJson | Format::StreamJsonWithPieces => {
-                let line = result(summary, verdict, denials.all(), session_id, self.ids.uuid());
+                let line = result(summary, verdict, failure.as_ref(), denials.all(), session_id, self.ids.uuid());
                 self.write_line(&line).await;
             }
         }
         // A turn that was cancelled because nobody reads it is no news.
-        if let Some(failure) = verdict.failure()
+        if let Some(failure) = failure
             && (self.is_watched() || *verdict != Verdict::Cancelled)
         {
             self.console.failure(&failure).await;
@@ -141,10 +153,7 @@ impl<'a> Screen<'a> {
     /// Why the answer did not get out, where that must be told.
     pub fn output_failure(&self) -> Option<Failure> {
         match &self.output {
-            Output::Broken(error) => Some(
-                Failure::run(format!("standard output cannot be written: {error}"))
-                    .hint("the session is stored; peri sessions show prints it"),
-            ),
+            Output::Broken(error) => Some(Failure::run(format!("standard output cannot be written: {error}"))),
             Output::Open | Output::Closed | Output::GivenUp => None,
         }
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use peri_acp::extension::{NoticeKind, Outcome, StepPart, StopReason, TurnEnded, TurnFailureKind, Usage};
 
 use super::happening::Happening;
+use super::hints;
 use crate::exit::{Exit, Failure, StopSignal};
 
 /// A run so far.
@@ -131,7 +132,7 @@ impl Summary {
             }
             (Outcome::Interrupted, _) => match &end.error {
                 Some(error) if error.kind == TurnFailureKind::Cancelled => Verdict::Cancelled,
-                Some(error) => Verdict::Failed(super::hints::turn_failure(error)),
+                Some(error) => Verdict::Failed(hints::turn_failure(error)),
                 None => Verdict::Failed(Failure::run("the turn was cut short; why is not known")),
             },
         }
@@ -140,9 +141,9 @@ impl Summary {
     fn turn_limit(&self) -> Failure {
         match &self.loop_guard {
             Some(text) => Failure::limit(format!("the model went in circles: {text}"))
-                .hint("tell it what to do instead: peri -p -c \"...\""),
+                .hint("tell it in the prompt what to do instead"),
             None => Failure::limit(format!("stopped after {} requests to the model", self.steps()))
-                .hint("raise --max-turns (maxTurns in settings.json); peri -p -c \"go on\" continues"),
+                .hint("raise --max-turns (maxTurns in settings.json)"),
         }
     }
 }
@@ -174,11 +175,7 @@ impl Verdict {
             Verdict::Answered => None,
             Verdict::Limited(failure) | Verdict::Failed(failure) => Some(failure.clone()),
             Verdict::Cancelled => Some(Failure::run("the turn was cancelled")),
-            Verdict::Signalled(signal) => Some(Failure {
-                exit: self.exit(),
-                message: format!("stopped by {}", signal.name()),
-                hint: Some("peri -p -c \"go on\" continues in this session".to_owned()),
-            }),
+            Verdict::Signalled(signal) => Some(hints::signalled(*signal)),
         }
     }
 }
