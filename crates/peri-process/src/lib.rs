@@ -16,10 +16,10 @@
 //!
 //! What is guaranteed, what is not, and how to mount it: see the crate's README.
 //!
-//! Invariant: [`KillProof::Gone`](peri_acp_types::ports::KillProof::Gone) is said only where the system said that nothing
-//! is left.
+//! Invariant: [`KillProof::Gone`](peri_acp_types::ports::KillProof::Gone) is said only where it was seen that nothing is
+//! left.
 //!
-//! The implementation is for Linux (5.4 or later for all guards; `/proc` must be mounted). Elsewhere there is no
+//! The implementation is for Linux (5.3 or later for all guards; `/proc` must be mounted). Elsewhere there is no
 //! subreaper: [`SupervisedHost`] compiles and answers every spawn with
 //! [`ProcessError::Unsupported`](peri_acp_types::ports::ProcessError::Unsupported).
 

@@ -135,3 +135,26 @@ fn freeze_round(frozen: &HashSet<(Pid, u64)>, spared: &HashSet<Pid>) -> io::Resu
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(raw: i32) -> Process {
+        let pid = Pid::from_raw(raw).unwrap();
+        Process { pid, parent: None, group: None, threads: 1, start: 0, name: format!("p{raw}") }
+    }
+
+    fn check_words(found: &[i32], refused: &[i32], expected: &str) {
+        let refused = refused.iter().map(|raw| process(*raw).pid).collect();
+        let pass = Pass { found: found.iter().map(|raw| process(*raw)).collect(), refused };
+        assert_eq!(describe(&Ok(pass)), expected);
+    }
+
+    #[test]
+    fn what_is_left_is_named() {
+        check_words(&[], &[], "a process that /proc does not show");
+        check_words(&[7, 8], &[8], "7 (p7), 8 (p8, not ours to signal)");
+        check_words(&[1, 2, 3, 4, 5, 6, 7], &[], "7 processes, among them 1 (p1), 2 (p2), 3 (p3), 4 (p4), 5 (p5)");
+    }
+}
