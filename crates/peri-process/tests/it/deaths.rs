@@ -1,7 +1,7 @@
 //! The death of peri, of the supervisor, of a leader.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use peri_acp_types::ports::{KillProof, ProcessError, ProcessExit, ProcessHost};
@@ -22,19 +22,29 @@ echo ready
 sleep 600
 "#;
 
+/// A stand-in for peri, which a failed test does not leave behind.
+struct Peri(Child);
+
+impl Drop for Peri {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Plays peri with a stubborn job, ends it by a signal, and looks for what is left.
 async fn check_death_of_peri(by: Signal) {
     let mark = new_mark();
     let (name, value) = mark_variable(&mark);
-    let mut peri =
-        Command::new(FIXTURE).args(["hold", STUBBORN]).env(name, value).stdout(Stdio::piped()).spawn().unwrap();
+    let mut command = Command::new(FIXTURE);
+    let mut peri = Peri(command.args(["hold", STUBBORN]).env(name, value).stdout(Stdio::piped()).spawn().unwrap());
     let mut line = String::new();
-    BufReader::new(peri.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(peri.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
     // Peri, supervisor and leader inherit the mark here.
     until("all are there", PATIENCE, || marked(&mark).len() >= 8).await;
-    signal(peri.id().cast_signed(), by);
-    peri.wait().unwrap();
+    signal(peri.0.id().cast_signed(), by);
+    peri.0.wait().unwrap();
     until("no survivor of peri", SURVIVAL_LIMIT, || marked(&mark).is_empty()).await;
 }
 
