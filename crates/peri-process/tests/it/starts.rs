@@ -206,7 +206,7 @@ async fn a_supervisor_that_is_not_there() {
 #[tokio::test]
 async fn a_supervisor_that_is_another_program() {
     check_no_supervisor("true", &[]).await;
-    check_no_supervisor("sh", &["-c", "echo rubbish of more than four bytes >&0; sleep 600"]).await;
+    check_no_supervisor("sh", &["-c", "echo rubbish of more than four bytes >&0; exec sleep 600"]).await;
 }
 
 #[test]
