@@ -69,6 +69,8 @@ pub struct PendingCall {
     pub spec: ToolSpec,
     /// Absolute, canonical paths outside the roots that permission has granted for this call.
     pub granted_paths: Vec<String>,
+    /// Globs on absolute, canonical paths that a search of this call must leave out, since a rule denies reading them.
+    pub hidden_paths: Vec<String>,
     /// Fires when the turn is cancelled. The future of the hook is dropped soon after.
     pub cancel: CancellationToken,
 }

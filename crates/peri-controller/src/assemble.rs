@@ -5,7 +5,7 @@ use std::sync::Arc;
 use peri_acp_types::ports::{BuiltinSettings, McpServerSpec, McpTransport};
 use peri_acp_types::{NoticeKind, PermissionMode, SessionId};
 use peri_agent::{Middleware, RetryPolicy, SessionConfig, SessionLimits};
-use peri_config::{Protocol, Resolution, ResolvedModel, Settings};
+use peri_config::{ApiKey, Protocol, Resolution, ResolvedModel, Settings};
 use peri_middlewares::chain::{ChainConfig, ChainPorts, production};
 use peri_middlewares::permission::PermissionPolicy;
 use peri_model::{ModelEndpoint, ModelProtocol, Thinking};
@@ -116,10 +116,20 @@ fn limits(settings: &Settings, max_output_tokens: u32) -> SessionLimits {
     }
 }
 
+/// The variables that hold keys of model providers: a tool's process has no business with them.
+fn key_variables(settings: &Settings) -> Vec<String> {
+    let variable = |key: &ApiKey| match key {
+        ApiKey::Variable { name, .. } => Some(name.clone()),
+        ApiKey::Plain(_) | ApiKey::None => None,
+    };
+    settings.providers.values().filter_map(|provider| variable(&provider.value.key)).collect()
+}
+
 /// The builtin servers of every session, in the order in which the model is shown their tools.
 fn builtin_servers(settings: &Settings, roots: &[String]) -> Vec<McpServerSpec> {
     let builtin = BuiltinSettings {
         env: settings.env.clone(),
+        hidden_env: key_variables(settings),
         command_timeout: settings.bash.default_timeout,
         max_command_timeout: settings.bash.max_timeout,
     };

@@ -48,6 +48,8 @@ pub enum McpTransport {
 pub struct BuiltinSettings {
     /// Variables for the processes that its tools start, on top of Peri's own. Secret: tokens are handed over this way.
     pub env: BTreeMap<String, super::Secret>,
+    /// Variables of Peri's own that those processes must not see: the keys of model providers.
+    pub hidden_env: Vec<String>,
     /// Foreground time of a command where the call does not say.
     pub command_timeout: Duration,
     /// The longest foreground time that a call may ask for.
@@ -83,6 +85,9 @@ pub const META_TOOL_KIND: &str = "peri/kind";
 /// The key of `_meta` in a `tools/call` request to a builtin server: an array of absolute, canonical paths that permission
 /// has granted for this call although they lie outside the roots. Only the host sets it; the model cannot.
 pub const META_GRANTED_PATHS: &str = "peri/grantedPaths";
+/// The key of `_meta` in a `tools/call` request to a builtin server: an array of globs on absolute, canonical paths that
+/// a search must leave out, since a rule denies reading them. Only the host sets it.
+pub const META_HIDDEN_PATHS: &str = "peri/hiddenPaths";
 /// The key of `_meta` in a `tools/call` result of a builtin server: `{"locations": [{"path", "line"?}],
 /// "diffs": [{"path", "oldText"?, "newText"}]}`, for display.
 pub const META_TOOL_DETAILS: &str = "peri/details";

@@ -87,6 +87,7 @@ impl Turn {
             call: call.clone(),
             spec: spec.clone(),
             granted_paths: Vec::new(),
+            hidden_paths: Vec::new(),
             cancel: self.cancel.clone(),
         };
         let judged = tokio::select! {

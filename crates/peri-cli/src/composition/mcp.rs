@@ -85,7 +85,9 @@ impl Running {
     }
 }
 
-/// What settings say to commands.
+/// The environment of commands, as far as it differs from ours. What settings give by name wins over what is hidden.
 fn variables(settings: &BuiltinSettings) -> BTreeMap<String, Option<String>> {
-    settings.env.iter().map(|(name, value)| (name.clone(), Some(value.reveal().to_owned()))).collect()
+    let hidden = settings.hidden_env.iter().map(|name| (name.clone(), None));
+    let given = settings.env.iter().map(|(name, value)| (name.clone(), Some(value.reveal().to_owned())));
+    hidden.chain(given).collect()
 }

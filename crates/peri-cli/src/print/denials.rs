@@ -36,9 +36,23 @@ impl Denials {
     }
 }
 
+/// What was refused in this step and what would allow it, a line each, for whoever runs Peri.
+pub fn refusals(happening: &Happening) -> Vec<&str> {
+    match happening {
+        Happening::StepCommitted { results, .. } => results.iter().filter_map(refusal).collect(),
+        _ => Vec::new(),
+    }
+}
+
 fn is_refusal(result: &StepResult) -> bool {
-    let begins = matches!(result.content.first(), Some(StepContent::Text { text }) if text.starts_with(REFUSAL));
-    result.is_error && begins
+    refusal(result).is_some()
+}
+
+fn refusal(result: &StepResult) -> Option<&str> {
+    match result.content.first() {
+        Some(StepContent::Text { text }) if result.is_error && text.starts_with(REFUSAL) => Some(text),
+        _ => None,
+    }
 }
 
 fn call(message: &StepMessage, call_id: &str) -> Option<Denial> {

@@ -10,7 +10,7 @@ use peri_acp::extension::SessionMeta;
 use peri_acp_types::ports::IdSource;
 use serde_json::Value;
 
-use super::denials::Denials;
+use super::denials::{Denials, refusals};
 use super::happening::Happening;
 use super::hints::without_session;
 use super::progress::Progress;
@@ -72,6 +72,9 @@ impl<'a> Screen<'a> {
     pub async fn show(&mut self, happening: &Happening) {
         if let Happening::Notice { text, .. } = happening {
             self.console.notice(text).await;
+        }
+        for refusal in refusals(happening) {
+            self.console.notice(refusal).await;
         }
         if let Some((tone, line)) = self.progress.line(happening) {
             self.console.progress(tone, &line).await;

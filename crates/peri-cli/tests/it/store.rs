@@ -59,3 +59,15 @@ fn secrets_reach_neither_the_streams_nor_the_files() {
         run.check(!found, &format!("not in {}", file.display()));
     }
 }
+
+#[test]
+fn a_tool_does_not_see_the_key_of_a_provider() {
+    let model = FakeModelServer::start(Script::by_history([
+        Answer::new().tool_use("t1", "Bash", &serde_json::json!({"command": "env; echo seen"})),
+        Answer::new().text("Done."),
+    ]));
+    let sandbox = Sandbox::with_model(&model.base_url());
+    let run = sandbox.peri(["-p", "x", "--permission-mode", "bypass", "--output-format", "stream-json"]).run();
+    run.code(0).check(run.stdout.contains("seen"), "the command ran");
+    run.check(!run.stdout.contains("sk-test-secret"), "its environment has no key");
+}

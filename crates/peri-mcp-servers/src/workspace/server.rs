@@ -6,7 +6,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use peri_acp_types::ports::{META_GRANTED_PATHS, META_TOOL_DETAILS};
+use globset::{GlobBuilder, GlobSetBuilder};
+use peri_acp_types::ports::{META_GRANTED_PATHS, META_HIDDEN_PATHS, META_TOOL_DETAILS};
 use peri_acp_types::{CancellationToken, Content, FileDiff, ToolDetails, ToolLocation, ToolOutput};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
@@ -126,7 +127,10 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let grants = grants(context.meta.get(META_GRANTED_PATHS));
+        let grants = match grants(context.meta.get(META_GRANTED_PATHS), context.meta.get(META_HIDDEN_PATHS)) {
+            Ok(grants) => grants,
+            Err(reason) => return Ok(result(ToolOutput::error(reason)).into()),
+        };
         // One token for both reasons to stop.
         let stop = self.closing.child_token();
         let call = self.call(&request.name, request.arguments.unwrap_or_default(), grants, &stop);
@@ -142,10 +146,21 @@ impl ServerHandler for Handler {
     }
 }
 
-/// The host's grants. Only absolute paths count, whatever else is written there.
-fn grants(meta: Option<&Value>) -> Grants {
-    let paths = meta.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(PathBuf::from);
-    Grants(paths.filter(|path| path.is_absolute()).collect())
+/// The host's word on paths. Of what it opens only absolute paths count; what it hides must be understood whole.
+fn grants(opened: Option<&Value>, hidden: Option<&Value>) -> Result<Grants, String> {
+    let texts = |meta: Option<&'_ Value>| -> Vec<String> {
+        let texts = meta.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    };
+    let mut globs = GlobSetBuilder::new();
+    for text in texts(hidden) {
+        let glob = GlobBuilder::new(&text).literal_separator(true).backslash_escape(true).build();
+        globs
+            .add(glob.map_err(|error| format!("A rule that hides files is no glob ({error}); nothing was searched."))?);
+    }
+    let hidden = globs.build().map_err(|error| format!("The rules that hide files are too many ({error})."))?;
+    let opened = texts(opened).into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect();
+    Ok(Grants { opened, hidden })
 }
 
 fn result(output: ToolOutput) -> CallToolResult {

@@ -241,3 +241,29 @@ async fn a_search_that_is_cancelled_stops() {
     assert_eq!(session.call("Grep", json!({"pattern": "needle", "path": "a"})).await.ok(), "a");
     session.close().await;
 }
+
+#[tokio::test]
+async fn what_a_rule_denies_is_left_out_of_every_search() {
+    let session = session().await;
+    session.put(".env", "needle\n");
+    session.put("deep/.env", "needle\n");
+    session.put("secret/x", "needle\n");
+    session.put("open/x", "needle\n");
+    let secret = format!("{}/secret", session.root.display());
+    let below = format!("{secret}/**");
+    let hidden = ["**/.env", "**/.env/**", secret.as_str(), below.as_str()];
+    for (tool, arguments) in [
+        ("Grep", json!({"pattern": "needle"})),
+        ("Grep", json!({"pattern": "needle", "output_mode": "content", "path": "."})),
+        ("Grep", json!({"pattern": "needle", "glob": "**/*"})),
+        ("Glob", json!({"pattern": "**"})),
+    ] {
+        let found = session.call_hiding(tool, arguments.clone(), &hidden).await.ok();
+        assert!(
+            found.contains("open/x") && !found.contains(".env") && !found.contains("secret"),
+            "{tool} {arguments}: {found}"
+        );
+    }
+    let refused = session.call_hiding("Grep", json!({"pattern": "needle"}), &["["]).await;
+    assert!(refused.error().contains("hides"), "what cannot be understood hides everything");
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use peri_acp_types::ToolOutput;
-use peri_acp_types::ports::{Clock, META_GRANTED_PATHS, META_TOOL_KIND, McpDuplex};
+use peri_acp_types::ports::{Clock, META_GRANTED_PATHS, META_HIDDEN_PATHS, META_TOOL_KIND, McpDuplex};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, Implementation, MetaObject,
     PaginatedRequestParams, RequestMetaObject, Tool,
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::content::output_of;
 use super::transport::DuplexTransport;
-use super::{ListedTool, MAX_TOOLS, McpFailure};
+use super::{HostWord, ListedTool, MAX_TOOLS, McpFailure};
 
 /// Pages of a list of tools that are asked for.
 const MAX_PAGES: usize = 64;
@@ -59,11 +59,15 @@ impl Connection {
     }
 
     /// Calls a tool. Never fails: what goes wrong is a result that says so.
-    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>, granted: &[String]) -> ToolOutput {
+    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>, host: HostWord<'_>) -> ToolOutput {
         let mut request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        if !granted.is_empty() {
-            let mut meta = MetaObject::new();
-            meta.0.insert(META_GRANTED_PATHS.to_owned(), Value::from(granted.to_vec()));
+        let mut meta = MetaObject::new();
+        for (key, paths) in [(META_GRANTED_PATHS, host.granted), (META_HIDDEN_PATHS, host.hidden)] {
+            if !paths.is_empty() {
+                meta.0.insert(key.to_owned(), Value::from(paths.to_vec()));
+            }
+        }
+        if !meta.0.is_empty() {
             request.meta = Some(RequestMetaObject(meta));
         }
         match self.peer.call_tool_once(request).await {

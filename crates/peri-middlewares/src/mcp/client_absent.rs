@@ -6,7 +6,7 @@ use peri_acp_types::ToolOutput;
 use peri_acp_types::ports::{Clock, McpDuplex};
 use serde_json::{Map, Value};
 
-use super::{ListedTool, McpFailure};
+use super::{HostWord, ListedTool, McpFailure};
 
 /// Cannot be made here.
 pub(super) enum Connection {}
@@ -21,7 +21,7 @@ impl Connection {
         Err(McpFailure::Start { server: server.to_owned(), reason })
     }
 
-    pub(super) async fn call(&self, _tool: &str, _arguments: Map<String, Value>, _granted: &[String]) -> ToolOutput {
+    pub(super) async fn call(&self, _tool: &str, _arguments: Map<String, Value>, _host: HostWord<'_>) -> ToolOutput {
         match *self {}
     }
 

@@ -49,6 +49,13 @@ struct ListedTool {
     read_only: bool,
 }
 
+/// What the host tells a builtin server with a call; the model has no say in it.
+#[derive(Clone, Copy, Default)]
+struct HostWord<'a> {
+    granted: &'a [String],
+    hidden: &'a [String],
+}
+
 /// A server that cannot be used. The text names it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 enum McpFailure {
@@ -156,8 +163,11 @@ impl Middleware for McpMiddleware {
             return Some(arguments::refusal(&tool.spec, &why));
         }
         let is_builtin = matches!(tool.spec.origin, ToolOrigin::Builtin(_));
-        let granted: &[String] = if is_builtin { &call.granted_paths } else { &[] };
-        let mut output = tool.connection.call(&tool.served_as, arguments.clone(), granted).await;
+        let host = match is_builtin {
+            true => HostWord { granted: &call.granted_paths, hidden: &call.hidden_paths },
+            false => HostWord::default(),
+        };
+        let mut output = tool.connection.call(&tool.served_as, arguments.clone(), host).await;
         if !is_builtin {
             // It could show the user edits that nobody made.
             output.details = ToolDetails::default();

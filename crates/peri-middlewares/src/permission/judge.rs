@@ -164,6 +164,21 @@ pub(super) async fn file_ruling<'a>(tool: &str, path: &str, rules: &'a Rules, pl
     FileRuling::Silent
 }
 
+/// The tools that look at many files in one call.
+const SEARCH_TOOLS: [&str; 2] = ["Grep", "Glob"];
+
+/// What a search must leave out: every file that a rule denies to its tool.
+pub(super) async fn hidden_paths(tool: &ToolSpec, rules: &Rules, place: Place<'_>) -> Vec<String> {
+    let mut hidden = Vec::new();
+    let searches = matches!(tool.origin, ToolOrigin::Builtin(_)) && SEARCH_TOOLS.contains(&tool.name.as_str());
+    for rule in rules.deny.iter().filter(|rule| searches && rule.is_about_builtin(&tool.name)) {
+        if let Pattern::Path(pattern) = &rule.pattern {
+            hidden.extend(pattern.globs(place).await);
+        }
+    }
+    hidden
+}
+
 /// What the mode says of a file that no rule is about: None where it may be used, else why not.
 pub(super) async fn objection(path: &str, inside: bool, access: Access, grounds: Grounds<'_>) -> Option<String> {
     let mode = grounds.mode.as_str();

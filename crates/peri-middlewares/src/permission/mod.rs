@@ -24,7 +24,7 @@ use peri_acp_types::{
 use peri_agent::{CallVerdict, Contribution, Middleware, PendingCall, SessionScope};
 use peri_config::PermissionRule;
 
-use judge::{Grounds, Question, Verdict, judge};
+use judge::{Grounds, Question, Verdict, hidden_paths, judge};
 use path_rule::Place;
 use refusal::Remedy;
 use rule::{Pattern, Rule, Rules, SHELL_TOOL};
@@ -222,10 +222,17 @@ impl Middleware for PermissionMiddleware {
     }
 
     async fn before_call(&self, call: &mut PendingCall) -> CallVerdict {
-        match self.judge(call).await {
+        let verdict = match self.judge(call).await {
             Verdict::Ask(_) => self.ask(call).await,
             settled => settle(call, settled),
+        };
+        if verdict == CallVerdict::Proceed {
+            let rules = self.memory().rules.clone();
+            let place = Place { resolver: self.paths.as_ref(), session: &call.session };
+            let hidden = hidden_paths(&call.spec, &rules, place).await;
+            call.hidden_paths = hidden;
         }
+        verdict
     }
 }
 

@@ -13,9 +13,16 @@ const MAX_GLOB_BYTES: usize = 1024;
 #[derive(Clone, Debug)]
 pub(super) enum PathPattern {
     /// Without a slash: a name at any depth, `.env`, `*.pem`. What is below a folder of that name counts too.
-    Name(GlobSet),
+    Name { glob: GlobSet, text: String },
     /// A path up to the first part with a `*` or the like, then a glob for the rest; None: the path and what is below it.
-    Below { path: String, rest: Option<GlobSet> },
+    Below { path: String, rest: Option<Varying> },
+}
+
+/// The part of a pattern from its first `*` or the like on.
+#[derive(Clone, Debug)]
+pub(super) struct Varying {
+    glob: GlobSet,
+    text: String,
 }
 
 /// How much a pattern without a slash means.
@@ -64,7 +71,7 @@ impl PathPattern {
         }
         let is_name = !text.contains('/') && !text.starts_with('~') && !matches!(text, "." | ".." | "**");
         if is_name {
-            return Ok(PathPattern::Name(glob(text)?));
+            return Ok(PathPattern::Name { glob: glob(text)?, text: text.to_owned() });
         }
         let text = text.strip_prefix("./").unwrap_or(text);
         let folder = text.strip_suffix('/').unwrap_or(text);
@@ -84,14 +91,17 @@ impl PathPattern {
             path if path.is_empty() && text.starts_with('/') => "/".to_owned(),
             path => path,
         };
-        let rest = if rest.is_empty() { None } else { Some(glob(&rest.join("/"))?) };
+        let rest = match rest.join("/") {
+            text if text.is_empty() => None,
+            text => Some(Varying { glob: glob(&text)?, text }),
+        };
         Ok(PathPattern::Below { path, rest })
     }
 
     /// True where the rule means that file; `path` is resolved.
     pub(super) async fn means(&self, path: &str, place: Place<'_>, breadth: Breadth) -> bool {
         match self {
-            PathPattern::Name(name) => match (place.below_root(path).await, breadth) {
+            PathPattern::Name { glob: name, .. } => match (place.below_root(path).await, breadth) {
                 (Some(below), _) => below.split('/').any(|part| name.is_match(part)),
                 (None, Breadth::Workspace) => false,
                 (None, Breadth::Anywhere) => path.split('/').any(|part| name.is_match(part)),
@@ -107,13 +117,37 @@ impl PathPattern {
                     let met = match (below(path, &begin), rest) {
                         (None, _) => false,
                         (Some(_), None) => true,
-                        (Some(below), Some(rest)) => rest.is_match(below),
+                        (Some(below), Some(rest)) => rest.glob.is_match(below),
                     };
                     if met {
                         return true;
                     }
                 }
                 false
+            }
+        }
+    }
+}
+
+impl PathPattern {
+    /// Globs on absolute, canonical paths that mean at least the same files, for a search that has to leave them out.
+    pub(super) async fn globs(&self, place: Place<'_>) -> Vec<String> {
+        match self {
+            PathPattern::Name { text, .. } => vec![format!("**/{text}"), format!("**/{text}/**")],
+            PathPattern::Below { path: begin, rest } => {
+                let mut globs = Vec::new();
+                for root in place.session.roots.iter().chain([&place.session.cwd]) {
+                    let begin = place.resolve_in(root, if begin.is_empty() { "." } else { begin }).await;
+                    let begin = globset::escape(begin.trim_end_matches('/'));
+                    let whole = match rest {
+                        None => begin,
+                        Some(rest) => format!("{begin}/{}", rest.text),
+                    };
+                    globs.extend([format!("{whole}/**"), whole]);
+                }
+                globs.sort();
+                globs.dedup();
+                globs
             }
         }
     }

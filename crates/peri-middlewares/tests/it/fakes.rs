@@ -71,6 +71,7 @@ pub fn pending(spec: ToolSpec, arguments: Value) -> PendingCall {
         },
         spec,
         granted_paths: Vec::new(),
+        hidden_paths: Vec::new(),
         cancel: CancellationToken::new(),
     }
 }

@@ -570,3 +570,20 @@ async fn a_question_that_is_dropped_leaves_the_way_free() {
     desk.broker.away.store(false, Ordering::SeqCst);
     assert_eq!(desk.bash("ls").await, "runs");
 }
+
+#[tokio::test]
+async fn a_search_leaves_out_what_reading_is_denied() {
+    let desk = desk("deny Read(.env)\n deny Read(secret/**)\n deny Bash(rm:*)\n ask Read(x)");
+    for tool in ["Grep", "Glob"] {
+        let (verdict, call) = desk.call(workspace_tool(tool), json!({"pattern": "x"})).await;
+        assert_eq!(verdict, CallVerdict::Proceed);
+        let hidden = ["**/.env", "**/.env/**", "/work/secret/**", "/work/secret/**/**"];
+        assert!(
+            hidden.iter().all(|glob| call.hidden_paths.iter().any(|known| known == glob)),
+            "{:?}",
+            call.hidden_paths
+        );
+    }
+    let (_, call) = desk.call(workspace_tool("Read"), json!({"file_path": "a"})).await;
+    assert!(call.hidden_paths.is_empty());
+}

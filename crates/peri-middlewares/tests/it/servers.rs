@@ -147,6 +147,7 @@ pub fn builtin_spec(name: &str) -> McpServerSpec {
     let settings = BuiltinSettings {
         env: BTreeMap::new(),
         command_timeout: std::time::Duration::from_secs(1),
+        hidden_env: Vec::new(),
         max_command_timeout: std::time::Duration::from_secs(1),
     };
     spec(name, McpTransport::Builtin(settings))

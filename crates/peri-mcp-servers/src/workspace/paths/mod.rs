@@ -8,6 +8,7 @@ mod open;
 mod resolve;
 mod resolver;
 
+use globset::GlobSet;
 use std::path::{Path, PathBuf};
 
 pub(super) use open::{
@@ -26,9 +27,14 @@ pub(super) struct Territory {
     spill_dir: PathBuf,
 }
 
-/// Places outside the roots that permission has opened for one call: absolute, canonical.
+/// What permission says of the places that one call may touch.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Grants(pub(super) Vec<PathBuf>);
+pub(super) struct Grants {
+    /// Outside the roots, opened for this call: absolute, canonical.
+    pub(super) opened: Vec<PathBuf>,
+    /// What a search must leave out: globs on absolute, canonical paths.
+    pub(super) hidden: GlobSet,
+}
 
 /// What a tool means to do with a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,7 +117,7 @@ impl Territory {
             .map_err(|reason| PlaceError::Unresolvable { written: written.to_owned(), reason })?;
         let path = resolved.path();
         let allowed = self.root_of(&path).is_some()
-            || grants.0.iter().any(|granted| path.starts_with(granted))
+            || grants.opened.iter().any(|granted| path.starts_with(granted))
             || (intent == Intent::Read && self.is_spilled(&path));
         if allowed {
             return Ok(Place { resolved });

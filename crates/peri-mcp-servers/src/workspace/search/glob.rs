@@ -38,7 +38,7 @@ pub(crate) fn glob(
         return Err(Failure::new(format!("{} {what}.", session.territory.show(&base))));
     }
     let newest = Mutex::new(Newest::default());
-    let walker = walk(&base, session.territory.root_of(&base)).build_parallel();
+    let walker = walk(&base, session.territory.root_of(&base), &grants.hidden).build_parallel();
     walker.run(|| {
         Box::new(|entry| {
             if stop.is_cancelled() {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use globset::GlobSet;
 use grep_matcher::{LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
@@ -54,7 +55,7 @@ pub(crate) fn grep(
         return Err(Failure::new(format!("{shown} does not exist.")));
     }
     let found = if base.is_dir() {
-        search.below(&base, session.territory.root_of(&base))
+        search.below(&base, session.territory.root_of(&base), &grants.hidden)
     } else {
         search.one(&base).map_err(|reason| Failure::new(format!("Cannot search {shown}: {reason}.")))?
     };
@@ -144,7 +145,7 @@ impl Search {
     }
 
     /// Searches the files below a directory, on several threads.
-    fn below(&self, base: &Path, root: Option<&Path>) -> Found {
+    fn below(&self, base: &Path, root: Option<&Path>, hidden: &GlobSet) -> Found {
         let gathering = Gathering {
             search: self,
             base,
@@ -152,7 +153,7 @@ impl Search {
             unreadable: AtomicU64::new(0),
             too_long: AtomicU64::new(0),
         };
-        walk(base, root).build_parallel().run(|| {
+        walk(base, root, hidden).build_parallel().run(|| {
             // A matcher of its own for each thread: its scratch memory is shared only at the price of a lock.
             let (matcher, mut searcher) = (self.matcher.clone(), self.searcher.build());
             let gathering = &gathering;

@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobMatcher, GlobSet};
 use ignore::{DirEntry, WalkBuilder};
 
 use crate::workspace::failure::Failure;
@@ -19,8 +19,10 @@ const VERSION_CONTROL: [&str; 4] = [".git", ".jj", ".hg", ".svn"];
 const NO_NAME: &str = "7b0c8f3e-no-such-name";
 
 /// A walk over the files below `base`. `root` is the workspace root it lies in, whose ignore files apply as well.
-pub(crate) fn walk(base: &Path, root: Option<&Path>) -> WalkBuilder {
-    let Some(root) = root.filter(|root| *root != base) else { return rules(base) };
+/// `hidden` is left out, ignored or not.
+pub(crate) fn walk(base: &Path, root: Option<&Path>, hidden: &GlobSet) -> WalkBuilder {
+    let towards_base = |builder| only_towards(builder, base.to_owned(), hidden.clone());
+    let Some(root) = root.filter(|root| *root != base) else { return towards_base(rules(base)) };
     let whole = rules(root);
     let below_root = base.strip_prefix(root).unwrap_or(base);
     let ignored = whole.build_matchers().iter_mut().any(|matcher| {
@@ -31,9 +33,9 @@ pub(crate) fn walk(base: &Path, root: Option<&Path>) -> WalkBuilder {
         // Named by the caller nevertheless: only the rules inside it count.
         let mut inside = WalkBuilder::new(base);
         with_rules(&mut inside, false);
-        return only_towards(inside, base.to_owned());
+        return towards_base(inside);
     }
-    only_towards(whole, base.to_owned())
+    towards_base(whole)
 }
 
 /// A walk from a directory by all the rules that hold there.
@@ -42,7 +44,7 @@ fn rules(start: &Path) -> WalkBuilder {
     let in_repository =
         start.ancestors().any(|directory| directory.join(".git").exists() || directory.join(".jj").exists());
     with_rules(&mut builder, in_repository);
-    only_towards(builder, start.to_owned())
+    only_towards(builder, start.to_owned(), GlobSet::empty())
 }
 
 /// In a repository, git's own rules: ignore files up to its top and no further. Elsewhere those from the start downwards,
@@ -51,11 +53,12 @@ fn with_rules(builder: &mut WalkBuilder, in_repository: bool) {
     builder.hidden(false).git_global(false).require_git(in_repository).parents(in_repository).follow_links(false);
 }
 
-/// Keeps to what leads to `base` and what lies below it, version control's folders aside.
-fn only_towards(mut builder: WalkBuilder, base: PathBuf) -> WalkBuilder {
+/// Keeps to what leads to `base` and what lies below it, version control's folders and what is hidden aside.
+fn only_towards(mut builder: WalkBuilder, base: PathBuf, hidden: GlobSet) -> WalkBuilder {
     builder.filter_entry(move |entry| {
         let path = entry.path();
-        base.starts_with(path) || (path.starts_with(&base) && !is_version_control(entry.file_name()))
+        base.starts_with(path)
+            || (path.starts_with(&base) && !is_version_control(entry.file_name()) && !hidden.is_match(path))
     });
     builder
 }

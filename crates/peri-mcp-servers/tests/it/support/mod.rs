@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
-use peri_acp_types::ports::{Clock, META_GRANTED_PATHS, META_TOOL_DETAILS, McpDuplex, ProcessHost};
+use peri_acp_types::ports::{Clock, META_GRANTED_PATHS, META_HIDDEN_PATHS, META_TOOL_DETAILS, McpDuplex, ProcessHost};
 use peri_mcp_servers::workspace::{BashLimits, ServeError, WorkspacePorts, WorkspaceServer};
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ContentBlock, ServerResult};
@@ -130,12 +130,25 @@ impl Session {
         Reply { result }
     }
 
+    /// A call from which permission has hidden files.
+    pub async fn call_hiding(&self, tool: &str, arguments: Value, hidden: &[&str]) -> Reply {
+        let handle = self.start_with(tool, arguments, json!({META_HIDDEN_PATHS: hidden})).await;
+        let response = tokio::time::timeout(PATIENCE, handle.await_response()).await.expect("no answer").unwrap();
+        let ServerResult::CallToolResult(result) = response else { panic!("not a tool result: {response:?}") };
+        Reply { result }
+    }
+
     /// Sends a call without waiting for it.
     pub async fn start(&self, tool: &str, arguments: Value, granted: &[&Path]) -> RequestHandle<RoleClient> {
+        let meta = if granted.is_empty() { json!({}) } else { json!({META_GRANTED_PATHS: granted}) };
+        self.start_with(tool, arguments, meta).await
+    }
+
+    async fn start_with(&self, tool: &str, arguments: Value, meta: Value) -> RequestHandle<RoleClient> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.as_object().unwrap().clone());
         let mut options = PeerRequestOptions::no_options();
-        if !granted.is_empty() {
-            options.meta = Some(json!({META_GRANTED_PATHS: granted}).as_object().unwrap().clone().into());
+        if meta != json!({}) {
+            options.meta = Some(meta.as_object().unwrap().clone().into());
         }
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         self.client.peer().send_cancellable_request(request, options).await.unwrap()
