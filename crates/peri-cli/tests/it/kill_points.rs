@@ -20,10 +20,10 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::sandbox::{Finished, Invocation, Sandbox};
+use crate::sandbox::{Finished, Invocation, Running, Sandbox};
 use chance::{Campaign, Dice};
 use printed::{Printed, whole_lines};
-use scripted::Endpoint;
+use scripted::{Endpoint, Progress};
 use tally::{KillPoint, Tally};
 use witness::Witness;
 
@@ -45,11 +45,11 @@ fn whenever_it_is_killed_what_was_acknowledged_is_there_and_whole() {
         let stage = Stage::new();
         let mut witness = Witness::default();
         for (place, round) in rounds.iter().enumerate() {
-            let delay = dice.time_below(if place < EARLY_ROUNDS { pace.early() } else { pace.whole() });
+            let death = Death::draw(&mut dice, &pace, place);
             // A store that is still being made must be met by the next run as it was left.
             let look = if witness.history().is_some() && dice.coin() { Look::InPlace } else { Look::AtACopy };
-            let context = format!("round {round}, killed after {delay:?} of {pace:?}; {campaign}");
-            tally.kills.push(stage.run(&mut witness, Death::After(delay), look, &context).kill_point);
+            let context = format!("round {round}, SIGKILL {death:?}, {pace:?}; {campaign}");
+            tally.kills.push(stage.run(&mut witness, death, look, &context).kill_point);
         }
         let context = format!("the run that is left alone after the rounds {rounds:?}; {campaign}");
         pace.later_run = stage.run(&mut witness, Death::OfItself, Look::InPlace, &context).lifetime;
@@ -92,11 +92,24 @@ impl Pace {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Death {
     OfItself,
     /// By SIGKILL, so long after its start, unless it has ended by then.
     After(Duration),
+    /// By SIGKILL, as soon as it has printed so many lines: nothing may still have to happen for what they acknowledge.
+    OnLine(usize),
+}
+
+impl Death {
+    /// For the round at that place of its session.
+    fn draw(dice: &mut Dice, pace: &Pace, place: usize) -> Death {
+        match dice.below(3) {
+            _ if place < EARLY_ROUNDS => Death::After(dice.time_below(pace.early())),
+            0 => Death::OnLine(1 + dice.below(scripted::LINES)),
+            _ => Death::After(dice.time_below(pace.whole())),
+        }
+    }
 }
 
 /// Which files `peri sessions show` reads.
@@ -133,26 +146,37 @@ impl Stage {
         let mark = format!("{}-{run}", self.sandbox.work().display());
         let started = Instant::now();
         let running = self.invocation(witness, &prompt).env(survivors::MARK, Some(&mark)).start();
-        let (finished, progress, gone) = match death {
-            Death::OfItself => {
-                let finished = running.finish();
-                (finished, self.endpoint.progress(run), survivors::check_none(&mark, Instant::now()))
-            }
-            Death::After(delay) => {
-                // Not to wait for anything: the moment is what is tried.
-                std::thread::sleep(delay);
-                running.signal(Signal::KILL);
-                let killed = Instant::now();
-                let progress = self.endpoint.progress(run);
-                let gone = survivors::check_none(&mark, killed);
-                (running.finish(), progress, gone)
-            }
-        };
+        let (finished, progress, gone) = self.end(running, death, run, &mark);
         let lifetime = started.elapsed();
         if let Err(fault) = gone.and_then(|()| self.judge(witness, &finished, look)) {
             finished.check(false, &format!("{fault}\n({context})"));
         }
         Lived { lifetime, kill_point: KillPoint::of(finished.status, progress) }
+    }
+
+    /// Lets it die, and looks for what is left of it.
+    fn end<'a>(
+        &self,
+        running: Running<'a>,
+        death: Death,
+        run: usize,
+        mark: &str,
+    ) -> (Finished<'a>, Progress, Result<(), String>) {
+        match death {
+            Death::OfItself => {
+                let finished = running.finish();
+                return (finished, self.endpoint.progress(run), survivors::check_none(mark, Instant::now()));
+            }
+            // Not to wait for anything: the moment is what is tried.
+            Death::After(delay) => std::thread::sleep(delay),
+            Death::OnLine(count) => running.block_until_lines(count),
+        }
+        running.signal(Signal::KILL);
+        let killed = Instant::now();
+        let progress = self.endpoint.progress(run);
+        // Before its output is read to the end, which a survivor may hold open.
+        let gone = survivors::check_none(mark, killed);
+        (running.finish(), progress, gone)
     }
 
     /// Until the session is stored it is begun anew.

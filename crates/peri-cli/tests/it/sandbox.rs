@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{Read, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use peri_testkit::watched::Watched;
 use serde_json::Value;
 
 /// The machine that runs the tests may be busy with others.
@@ -230,13 +231,16 @@ impl<'a> Invocation<'a> {
         command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let pipe = child.stdout.take();
+        let heard = Arc::new(Watched::<Heard>::default());
+        let noted = Arc::clone(&heard);
         let (stdout, unread) = match self.stdout {
-            Reader::Patient | Reader::Full => (pipe.map(collect), None),
-            Reader::GoesAwayAfter(bytes) => (pipe.map(|pipe| collect(pipe.take(bytes as u64))), None),
+            Reader::Patient | Reader::Full => (pipe.map(|pipe| collect(pipe, noted)), None),
+            Reader::GoesAwayAfter(bytes) => (pipe.map(|pipe| collect(pipe.take(bytes as u64), noted)), None),
             Reader::Stuck => (None, pipe),
         };
-        let stderr = collect(child.stderr.take().expect("a pipe"));
-        Running { sandbox: self.sandbox, args: self.args, cwd: self.cwd, child, stdout, _unread: unread, stderr }
+        let stderr = collect(child.stderr.take().expect("a pipe"), Arc::default());
+        let Invocation { sandbox, args, cwd, .. } = self;
+        Running { sandbox, args, cwd, child, heard, stdout, _unread: unread, stderr }
     }
 }
 
@@ -246,6 +250,8 @@ pub struct Running<'a> {
     args: Vec<String>,
     cwd: PathBuf,
     pub child: Child,
+    /// Of standard output.
+    heard: Arc<Watched<Heard>>,
     /// None where nobody reads.
     stdout: Option<mpsc::Receiver<String>>,
     _unread: Option<ChildStdout>,
@@ -257,6 +263,12 @@ impl<'a> Running<'a> {
     pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).expect("the run is still there");
+    }
+
+    /// Blocks the thread until that many lines of standard output have come, or its end.
+    #[track_caller]
+    pub fn block_until_lines(&self, count: usize) {
+        self.heard.block_until("lines of the run", |heard| (heard.ended || heard.lines >= count).then_some(()));
     }
 
     /// Waits for its end.
@@ -287,12 +299,23 @@ impl<'a> Running<'a> {
     }
 }
 
+/// How far a stream has come.
+#[derive(Default)]
+struct Heard {
+    /// Those that came whole.
+    lines: usize,
+    ended: bool,
+}
+
 /// Reads a stream to its end on a thread of its own.
-fn collect(mut stream: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+fn collect(stream: impl Read + Send + 'static, heard: Arc<Watched<Heard>>) -> mpsc::Receiver<String> {
     let (tx, rx) = mpsc::channel();
     thread::spawn(move || {
-        let mut bytes = Vec::new();
-        drop(stream.read_to_end(&mut bytes));
+        let (mut stream, mut bytes) = (BufReader::new(stream), Vec::new());
+        while stream.read_until(b'\n', &mut bytes).is_ok_and(|count| count > 0) {
+            heard.update(|heard| heard.lines += usize::from(bytes.ends_with(b"\n")));
+        }
+        heard.update(|heard| heard.ended = true);
         drop(tx.send(String::from_utf8_lossy(&bytes).into_owned()));
     });
     rx

@@ -53,8 +53,13 @@ impl Dice {
         Duration::from_micros(self.next() % micros.max(1))
     }
 
+    /// A number below the limit.
+    pub fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit.max(1) as u64).expect("it is below a usize")
+    }
+
     pub fn coin(&mut self) -> bool {
-        self.next().is_multiple_of(2)
+        self.below(2) == 0
     }
 
     fn next(&mut self) -> u64 {

@@ -72,13 +72,13 @@ impl History {
     }
 
     fn check(&self, ends: usize) -> Result<(), String> {
-        if ends != self.turns.len() {
-            return Err(format!("{ends} turns are listed, and {} have messages", self.turns.len()));
-        }
         // Ascending runs are turns in order, each there once.
         if !self.turns.is_sorted_by(|turn, next| turn.run < next.run) {
             let runs: Vec<usize> = self.turns.iter().map(|turn| turn.run).collect();
             return Err(format!("the turns are of the runs {runs:?}"));
+        }
+        if ends != self.turns.len() {
+            return Err(format!("{ends} turns are listed, and {} have messages", self.turns.len()));
         }
         let past = self.turns.split_last().map_or(&[][..], |(_, past)| past);
         if let Some(turn) = past.iter().find(|turn| turn.end == TurnEnd::Open) {

@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 
 /// Requests of a whole turn.
 pub const STEPS: usize = 4;
+/// Lines of stream-json of a whole turn that does not follow an interrupted one: the beginning, the steps but the last with
+/// their results, the last, the result.
+pub const LINES: usize = 2 * STEPS + 1;
 /// Before the head of an answer and again in the middle of its body, so that there is time to die in.
 const PAUSE: Duration = Duration::from_millis(15);
 
