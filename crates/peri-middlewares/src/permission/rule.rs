@@ -12,8 +12,9 @@ use crate::mcp::external_tool_name;
 
 /// The tool of the workspace server that runs commands.
 pub(super) const SHELL_TOOL: &str = "Bash";
-/// The tools that change a file, and those that read some; a rule about the first covers all.
+/// The tools that change a file: a rule about either is one about both.
 const EDIT_TOOLS: [&str; 2] = ["Edit", "Write"];
+/// The tools that read files; a rule about the first covers all.
 const READ_TOOLS: [&str; 3] = ["Read", "Grep", "Glob"];
 
 /// The rules of a session.
@@ -98,7 +99,7 @@ impl Rule {
     pub(super) fn is_about_builtin(&self, tool: &str) -> bool {
         let RuleSubject::Builtin(subject) = self.text.subject() else { return false };
         subject == tool
-            || subject == "Edit" && EDIT_TOOLS.contains(&tool)
+            || EDIT_TOOLS.contains(&subject.as_str()) && EDIT_TOOLS.contains(&tool)
             || subject == "Read" && READ_TOOLS.contains(&tool)
     }
 }

@@ -136,7 +136,8 @@ impl Findings {
         for doubt in &reading.doubts {
             self.object(doubt.text().to_owned());
         }
-        if reading.commands.is_empty() && reading.doubts.is_empty() && reading.files.is_empty() {
+        // What only opens files, a substitution of a file's text say, is no command that a rule could be about.
+        if reading.commands.is_empty() && reading.doubts.is_empty() {
             self.object("it holds no command".to_owned());
         }
     }

@@ -59,7 +59,7 @@ impl<'text> Parser<'text, '_> {
                 Ok(())
             }
             _ => {
-                self.push_literal(word, '$');
+                word.push_quoted('$');
                 Ok(())
             }
         }
@@ -152,7 +152,6 @@ impl<'text> Parser<'text, '_> {
                     if self.cursor.next() == Some('\n') {
                         return Err(Unreadable::new("a line is broken within an expansion"));
                     }
-                    self.notes.wild_text = true;
                 }
                 '$' => self.dollar(&mut text, quoting)?,
                 '`' => self.backquoted()?,

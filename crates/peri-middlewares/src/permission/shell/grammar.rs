@@ -5,16 +5,18 @@
 
 use super::cursor::Cursor;
 use super::here_document::PendingDocument;
+use super::word::Word;
 use super::{Depth, Reading, Unreadable};
 
 /// What is gathered over a text and all texts nested in it.
 #[derive(Default)]
 pub(super) struct Notes {
     pub(super) reading: Reading,
-    /// Some arithmetic takes the value of a variable or parameter.
+    /// Some arithmetic takes the value of a variable or parameter. A value may come from output, input, the name of a
+    /// file or the environment, and arithmetic runs the substitutions in it.
     pub(super) arithmetic_reads: bool,
-    /// Some variable may hold text with a substitution in it: a quoted `$` or backquote, output of a command, input.
-    pub(super) wild_text: bool,
+    /// The functions that are defined.
+    pub(super) functions: Vec<Word>,
 }
 
 /// Reads one text.
@@ -173,29 +175,25 @@ impl<'text, 'notes> Parser<'text, 'notes> {
                 self.list()?;
                 self.do_group()
             }
-            "for" => self.for_clause(),
-            "select" => {
-                // What the user types is not in the text.
-                self.notes.wild_text = true;
-                self.for_clause()
-            }
+            "for" | "select" => self.for_clause(),
             "case" => self.case_clause(),
             "function" => {
                 self.skip_blanks();
-                self.word()?;
+                let name = self.word()?;
                 self.skip_blanks();
                 if self.cursor.take("(") {
                     self.skip_blanks();
                     self.expect(")")?;
                 }
-                self.function_body()
+                self.function(name)
             }
             _ => Err(self.unexpected()),
         }
     }
 
     /// What a function does counts where it is defined, whether or not it is called.
-    pub(super) fn function_body(&mut self) -> Result<(), Unreadable> {
+    pub(super) fn function(&mut self, name: Word) -> Result<(), Unreadable> {
+        self.notes.functions.push(name);
         self.skip_lines()?;
         self.nested(Self::command)
     }
@@ -251,16 +249,13 @@ impl<'text, 'notes> Parser<'text, 'notes> {
             return Ok(());
         }
         self.cursor.take("in");
-        let commands_before = self.notes.reading.commands.len();
         loop {
             self.skip_blanks();
             match self.cursor.peek() {
-                Some(';' | '\n') => break,
+                Some(';' | '\n') => return Ok(()),
                 _ => self.word()?,
             };
         }
-        self.notes.wild_text |= self.notes.reading.commands.len() > commands_before;
-        Ok(())
     }
 
     fn case_clause(&mut self) -> Result<(), Unreadable> {

@@ -4,6 +4,7 @@
 //! ones are skipped; where another stands, what is run counts as unseen.
 
 use super::Standing;
+use super::interpreter;
 use super::variables::is_harmless;
 use super::word::Word;
 
@@ -13,8 +14,6 @@ pub(super) enum Launch {
     Itself,
     /// Only itself, and it sets these variables.
     Sets { names: Vec<String> },
-    /// Only itself, and it puts text from outside into variables.
-    TakesInput,
     /// These commands, with these assignments in front. The first `reach` words spell out which.
     Words { commands: Vec<Vec<Word>>, settings: Vec<String>, reach: usize, standing: Standing },
     /// This text, as a shell reads it.
@@ -70,8 +69,8 @@ fn elevated(name: &str) -> Option<Options> {
     })
 }
 
-/// Commands that run what they are given in ways that are not looked into.
-const OPAQUE: [&str; 60] = [
+/// Commands that run what they are given in ways that are not looked into; shells of another grammar among them.
+const OPAQUE: [&str; 76] = [
     ".",
     "alias",
     "ash",
@@ -80,13 +79,16 @@ const OPAQUE: [&str; 60] = [
     "bind",
     "bwrap",
     "capsh",
+    "catchsegv",
     "cgexec",
+    "choom",
     "chrt",
-    "complete",
     "compgen",
+    "complete",
     "crontab",
     "csh",
     "dbus-run-session",
+    "elvish",
     "enable",
     "entr",
     "expect",
@@ -100,8 +102,13 @@ const OPAQUE: [&str; 60] = [
     "gosu",
     "hash",
     "hyperfine",
+    "i386",
+    "ksh",
     "let",
+    "linux32",
+    "linux64",
     "ltrace",
+    "mksh",
     "nsenter",
     "nu",
     "numactl",
@@ -110,15 +117,18 @@ const OPAQUE: [&str; 60] = [
     "prlimit",
     "proxychains",
     "pwsh",
+    "rbash",
     "rlwrap",
     "runcon",
     "runuser",
     "screen",
     "script",
     "setarch",
+    "setpriv",
     "shopt",
     "source",
     "ssh",
+    "ssh-agent",
     "start-stop-daemon",
     "strace",
     "su",
@@ -127,13 +137,20 @@ const OPAQUE: [&str; 60] = [
     "taskset",
     "tcsh",
     "tmux",
+    "uname26",
     "unbuffer",
     "unshare",
     "valgrind",
     "watch",
+    "x86_64",
+    "xonsh",
     "xvfb-run",
+    "yash",
+    "zsh",
 ];
-const SHELLS: [&str; 5] = ["sh", "bash", "dash", "ksh", "zsh"];
+/// What the loaders of programs begin with; their names end in a version.
+const LOADERS: [&str; 4] = ["ld-linux", "ld-musl", "ld.so", "ld-2."];
+const SHELLS: [&str; 3] = ["sh", "bash", "dash"];
 
 /// Tells what a command runs. `words` begins with its name.
 pub(super) fn launch(words: &[Word]) -> Launch {
@@ -153,6 +170,9 @@ pub(super) fn launch(words: &[Word]) -> Launch {
     match name {
         _ if OPAQUE.contains(&name) => Launch::Unseen(format!("what `{name}` runs is not in the text")),
         _ if SHELLS.contains(&name) => shell(words, name),
+        _ if LOADERS.iter().any(|loader| name.starts_with(loader)) => {
+            Launch::Unseen(format!("what `{name}` runs is not in the text"))
+        }
         "eval" => eval(words),
         "trap" => trap(words),
         "env" => env(words),
@@ -163,12 +183,17 @@ pub(super) fn launch(words: &[Word]) -> Launch {
         "export" | "declare" | "typeset" | "local" | "readonly" => declaration(words, name),
         "read" | "mapfile" | "readarray" | "getopts" => input(words, name),
         "printf" | "unset" | "test" | "[" | "wait" => subscripts(words, name),
+        _ if interpreter::runs_argument(name, words) => {
+            Launch::Unseen(format!("the arguments of `{name}` may run other commands"))
+        }
         _ => Launch::Itself,
     }
 }
 
-/// Where the command begins after a launcher's options; None where an option is not known or not written out.
+/// Where the command begins after a launcher's options; None where an option is not known, not written out, or given
+/// twice, since programs differ in which value counts.
 fn skip_options(words: &[Word], options: Options) -> Option<usize> {
+    let mut given: Vec<&str> = Vec::new();
     let mut index = 1;
     while let Some(word) = words.get(index) {
         let text = word.literal()?;
@@ -183,13 +208,18 @@ fn skip_options(words: &[Word], options: Options) -> Option<usize> {
             Some(_) => text.strip_prefix(*option).is_some_and(|value| value.starts_with('=')),
             None => !text.starts_with("--") && text.starts_with(*option),
         };
-        if options.flags.contains(&text) || options.valued.iter().any(is_joined) && !options.valued.contains(&text) {
+        if options.flags.contains(&text) {
             index += 1;
-        } else if options.valued.contains(&text) {
-            index += 2;
-        } else {
+            continue;
+        }
+        let is_whole = |option: &&str| *option == text;
+        let valued = || options.valued.iter().copied();
+        let option = valued().find(is_whole).or_else(|| valued().find(is_joined))?;
+        if given.contains(&option) {
             return None;
         }
+        given.push(option);
+        index += if option == text { 2 } else { 1 };
     }
     let begin = index + options.operands;
     // A word that varies may become several, and the command with them.
@@ -287,7 +317,13 @@ fn xargs(words: &[Word]) -> Launch {
         return Launch::Itself;
     }
     let mut command = command.to_vec();
-    match replaced_text(own) {
+    let own: Option<Vec<&str>> = own.iter().skip(1).map(Word::literal).collect();
+    let Some(own) = own.filter(|own| replaced_text(own).is_some() || !own.iter().any(|text| text.starts_with("-I")))
+    else {
+        // Which of several options decides where the input goes is settled by their order.
+        return Launch::Unseen("`xargs -I` stands beside other options".to_owned());
+    };
+    match replaced_text(&own) {
         None => command.push(Word::varying("...")),
         Some(text) => {
             for word in &mut command {
@@ -301,10 +337,12 @@ fn xargs(words: &[Word]) -> Launch {
 }
 
 /// What `xargs -I` puts its input in place of.
-fn replaced_text(own: &[Word]) -> Option<&str> {
-    let (index, joined) =
-        own.iter().enumerate().find_map(|(index, word)| Some((index, word.literal()?.strip_prefix("-I")?)))?;
-    if joined.is_empty() { own.get(index + 1).and_then(Word::literal) } else { Some(joined) }
+fn replaced_text<'a>(own: &[&'a str]) -> Option<&'a str> {
+    match own {
+        ["-I", text] => Some(text),
+        [text] => text.strip_prefix("-I"),
+        _ => None,
+    }
 }
 
 fn find(words: &[Word]) -> Launch {
@@ -397,9 +435,19 @@ fn git(words: &[Word]) -> Launch {
         "rebase" => has(&["-x", "--exec"]),
         "difftool" => has(&["-x", "--extcmd"]),
         "grep" => has(&["-O", "--open-files-in-pager"]),
+        "config" => !is_known_git_setting(&arguments),
         _ => false,
     };
     if runs { unseen(subcommand) } else { Launch::Itself }
+}
+
+/// True where `git config` only shows settings, or changes some that name no command.
+fn is_known_git_setting(arguments: &[&str]) -> bool {
+    const SHOWING: [&str; 7] = ["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"];
+    const SCOPES: [&str; 3] = ["--global", "--local", "--worktree"];
+    let first = arguments.iter().find(|argument| !SCOPES.contains(argument)).copied().unwrap_or_default();
+    let setting = first.to_ascii_lowercase();
+    SHOWING.contains(&first) || GIT_SETTINGS.iter().any(|known| setting.starts_with(known.trim_end_matches('=')))
 }
 
 /// `export NAME=value` and its kin.
@@ -408,12 +456,15 @@ fn declaration(words: &[Word], name: &str) -> Launch {
     for word in words.iter().skip(1) {
         let target = word.source.split(['=', '+']).next().unwrap_or_default();
         if target.starts_with(['-', '+']) || word.source.starts_with('+') {
-            // Of the options, some make a name stand for another or its value for arithmetic.
-            if word.literal().is_none_or(|text| text.contains(['n', 'i', 'f'])) {
+            // Others make a name stand for another, or evaluate the value.
+            if word.literal().is_none_or(|text| !text.trim_start_matches('-').chars().all(|c| "gprx".contains(c))) {
                 return Launch::Unseen(format!("an option of `{name}` changes what its values mean"));
             }
         } else if target.is_empty() || !target.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return Launch::Unseen(format!("an argument of `{name}` is not plain"));
+        } else if name != "export" && word.literal().is_none_or(|text| text.contains("=(")) {
+            // If the variable is an array, some shells read the value as its elements.
+            return Launch::Unseen(format!("a value for `{name}` may be evaluated"));
         } else {
             names.push(target.to_owned());
         }
@@ -434,25 +485,46 @@ fn input(words: &[Word], name: &str) -> Launch {
             None => return Launch::Unseen(format!("an argument of `{name}` is not written out")),
         }
     }
-    Launch::TakesInput
+    Launch::Itself
 }
 
 /// Commands that evaluate the subscript of a variable that they are told to look at or set.
 fn subscripts(words: &[Word], name: &str) -> Launch {
-    let names_variable = |text: &str| match name {
+    let arguments = words.get(1..).unwrap_or_default();
+    let tells = |text: &str| match name {
         "unset" => true,
         "wait" => text == "-p",
         "printf" => text.starts_with("-v"),
         _ => matches!(text, "-v" | "-R"),
     };
-    let looks = words.iter().skip(1).any(|word| word.literal().is_some_and(names_variable));
-    let plain = words.iter().skip(1).all(|word| {
+    let may_tell = |index: usize, word: &Word| match (word.literal(), name) {
+        (Some(text), _) => tells(text),
+        (None, "wait") => word.source != "$!",
+        (None, "printf") => index == 0,
+        (None, "unset") => true,
+        (None, _) => may_be_operator(arguments, index),
+    };
+    let looks = arguments.iter().enumerate().any(|(index, word)| may_tell(index, word));
+    let plain = arguments.iter().all(|word| {
         word.literal().is_some_and(|text| !text.contains('[') && (is_harmless(text) || !is_identifier(text)))
     });
     if looks && !plain {
         return Launch::Unseen(format!("`{name}` is told to look at or set a variable that is not plain"));
     }
     Launch::Itself
+}
+
+/// True where an argument of `test` that varies may be an operator: it may become several words, or no operator stands
+/// right before or after it.
+fn may_be_operator(arguments: &[Word], index: usize) -> bool {
+    let is_operator = |word: Option<&Word>| {
+        word.and_then(Word::literal)
+            .is_some_and(|text| matches!(text, "=" | "==" | "!=" | "<" | ">") || text.starts_with('-'))
+    };
+    let source = arguments.get(index).map_or("", |word| word.source.as_str());
+    let is_one = source.len() > 1 && source.starts_with('"') && source.ends_with('"') && !source.contains(['@', '*']);
+    let before = index.checked_sub(1).and_then(|before| arguments.get(before));
+    !is_one || !(is_operator(before) || is_operator(arguments.get(index + 1)))
 }
 
 fn is_identifier(text: &str) -> bool {

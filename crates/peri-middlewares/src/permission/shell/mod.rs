@@ -12,6 +12,7 @@ mod cursor;
 mod expansion;
 mod grammar;
 mod here_document;
+mod interpreter;
 mod launch;
 #[cfg(test)]
 mod second_opinion;
@@ -73,7 +74,7 @@ pub(crate) enum Runs {
 pub(crate) enum Standing {
     /// Nothing that matters: `timeout`, `xargs`.
     Transparent,
-    /// Something of its own: `find`.
+    /// Something of its own: `find`; or something unknown: `./timeout`.
     AlsoItself,
     /// It runs it with other rights or elsewhere: `sudo`.
     Elevated,
@@ -112,6 +113,15 @@ impl Doubt {
 }
 
 impl Command {
+    /// True where it, or a command that it was given, goes by that name.
+    fn calls(&self, name: &str) -> bool {
+        let inner = match &self.runs {
+            Runs::Others { commands, .. } => commands.as_slice(),
+            Runs::Itself | Runs::Unseen(_) => &[],
+        };
+        self.name() == Some(name) || inner.iter().any(|command| command.calls(name))
+    }
+
     /// The command as people read it.
     pub(crate) fn shown(&self) -> String {
         let words = self.words.iter().map(|word| word.source.as_str());
@@ -141,9 +151,20 @@ pub(crate) fn read(text: &str) -> Reading {
     if let Err(Unreadable(why)) = read {
         notes.reading.doubts.push(Doubt::Unseen(why));
     }
-    if notes.arithmetic_reads && notes.wild_text {
-        // Arithmetic evaluates what a variable holds, substitutions in it included.
-        notes.reading.doubts.push(Doubt::Unseen("it computes with text that may hold commands".to_owned()));
+    if notes.arithmetic_reads {
+        // Arithmetic evaluates what a variable holds, substitutions in it included; and a variable may hold a file's text
+        // or a file's name, whoever chose that.
+        notes
+            .reading
+            .doubts
+            .push(Doubt::Unseen("it computes with variables, whose values may hold commands".to_owned()));
+    }
+    for function in &notes.functions {
+        let name = function.literal();
+        if name.is_none_or(|name| notes.reading.commands.iter().any(|command| command.calls(name))) {
+            let why = format!("it defines `{}` itself, so that the name means something else", function.source);
+            notes.reading.doubts.push(Doubt::Unsettled(why));
+        }
     }
     notes.reading
 }

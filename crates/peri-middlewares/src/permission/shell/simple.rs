@@ -4,7 +4,15 @@ use super::grammar::{Notes, Parser, is_meta};
 use super::launch::{Launch, launch};
 use super::variables::is_harmless;
 use super::word::{Word, WordValue};
-use super::{Access, Command, Doubt, FileUse, Runs, Unreadable};
+use super::{Access, Command, Doubt, FileUse, Runs, Standing, Unreadable};
+
+/// Folders whose programs are the system's.
+const SYSTEM_FOLDERS: [&str; 6] = ["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"];
+
+/// A program that is named by a path outside the system's folders.
+fn is_own_program(name: &str) -> bool {
+    name.rsplit_once('/').is_some_and(|(folder, _)| !SYSTEM_FOLDERS.contains(&folder))
+}
 
 /// Redirections that take a word, the longest first.
 const REDIRECTIONS: [&str; 11] = ["&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", ">>", ">|", ">&", "<"];
@@ -32,7 +40,7 @@ impl Parser<'_, '_> {
                     self.cursor.next();
                     self.skip_blanks();
                     self.expect(")")?;
-                    return self.function_body();
+                    return words.pop().map_or(Ok(()), |name| self.function(name));
                 }
                 // A process substitution is a word, any other of these ends the command.
                 Some('<' | '>') => {}
@@ -73,7 +81,13 @@ impl Parser<'_, '_> {
 
     /// A command with what it runs, as deep as launchers go.
     fn command_of(&mut self, words: Vec<Word>, settings: Vec<String>) -> Command {
-        let runs = self.nested(|parser| parser.runs(&words)).unwrap_or_else(|Unreadable(why)| Runs::Unseen(why));
+        let mut runs = self.nested(|parser| parser.runs(&words)).unwrap_or_else(|Unreadable(why)| Runs::Unseen(why));
+        if let Runs::Others { standing: standing @ Standing::Transparent, .. } = &mut runs
+            && words.first().and_then(Word::literal).is_some_and(is_own_program)
+        {
+            // `./nohup` is called like a launcher; what it is, its owner knows.
+            *standing = Standing::AlsoItself;
+        }
         Command { words, settings, runs }
     }
 
@@ -82,15 +96,10 @@ impl Parser<'_, '_> {
             Launch::Itself => Ok(Runs::Itself),
             Launch::Unseen(why) => Ok(Runs::Unseen(why)),
             Launch::Sets { names } => {
-                self.notes.wild_text |= words.iter().any(|word| word.literal().is_none());
                 self.hint_assigned(words);
                 for name in names {
                     self.sets(&name);
                 }
-                Ok(Runs::Itself)
-            }
-            Launch::TakesInput => {
-                self.notes.wild_text = true;
                 Ok(Runs::Itself)
             }
             Launch::Words { commands, settings, reach, standing } => {
@@ -108,7 +117,7 @@ impl Parser<'_, '_> {
                 let read = Parser::new(&text, self.notes, self.depth).program();
                 let commands = std::mem::replace(&mut self.notes.reading.commands, outside);
                 read?;
-                Ok(Runs::Others { commands, reach, standing: super::Standing::Transparent })
+                Ok(Runs::Others { commands, reach, standing: Standing::Transparent })
             }
         }
     }
@@ -153,7 +162,6 @@ impl Parser<'_, '_> {
             self.cursor = begin;
             return Ok(None);
         }
-        let commands_before = self.notes.reading.commands.len();
         let value = match self.cursor.peek() {
             Some('(') => {
                 self.array()?;
@@ -164,7 +172,6 @@ impl Parser<'_, '_> {
             Some(c) if is_meta(c) => None,
             Some(_) => Some(self.word()?),
         };
-        self.notes.wild_text |= self.notes.reading.commands.len() > commands_before;
         let (name, source) = (name.to_owned(), self.cursor.since(begin).to_owned());
         let value = value.as_ref().and_then(Word::literal).unwrap_or_default().to_owned();
         Ok(Some(Assigned { harmless: is_harmless(&name), name, source, value }))

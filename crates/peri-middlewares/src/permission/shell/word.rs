@@ -145,7 +145,7 @@ impl Parser<'_, '_> {
             None => Err(self.unexpected()),
             Some('\n') => Err(Unreadable::new("a line is broken within a word")),
             Some(c) => {
-                self.push_literal(word, c);
+                word.push_quoted(c);
                 Ok(())
             }
         }
@@ -162,7 +162,7 @@ impl Parser<'_, '_> {
             if c == '\'' {
                 return Ok(());
             }
-            self.push_literal(word, c);
+            word.push_quoted(c);
         }
         Err(Unreadable::new("a quote is not closed"))
     }
@@ -176,7 +176,6 @@ impl Parser<'_, '_> {
                 '\\' => {
                     // Escapes can spell anything.
                     word.vary();
-                    self.notes.wild_text = true;
                     self.cursor.next();
                     self.cursor.next();
                     continue;
@@ -188,7 +187,7 @@ impl Parser<'_, '_> {
             if c == '\'' {
                 return Ok(());
             }
-            self.push_literal(word, c);
+            word.push_quoted(c);
         }
         Err(Unreadable::new("a quote is not closed"))
     }
@@ -231,15 +230,9 @@ impl Parser<'_, '_> {
                     word.push_quoted('\\');
                 }
                 self.cursor.next();
-                self.push_literal(word, c);
+                word.push_quoted(c);
             }
         }
         Ok(())
-    }
-
-    /// A character that means itself, although unquoted it may have begun a substitution.
-    pub(super) fn push_literal(&mut self, word: &mut WordBuilder, c: char) {
-        self.notes.wild_text |= matches!(c, '$' | '`');
-        word.push_quoted(c);
     }
 }
