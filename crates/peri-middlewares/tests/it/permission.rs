@@ -806,3 +806,31 @@ async fn what_programs_run_for_their_arguments_is_no_way_around_a_deny_rule() {
         assert_eq!(desk.bash(command).await, "runs", "{command}");
     }
 }
+
+#[tokio::test]
+async fn where_programs_are_looked_for_is_not_changed_unasked() {
+    let desk = desk("allow Bash(git status:*)\n allow Bash(read:*)\n allow Bash(printf:*)\n allow Bash(unset:*)");
+    for command in [
+        "PATH=. git status",
+        "PATH=. nohup git status",
+        "PATH=.; nohup git status",
+        "env PATH=. git status",
+        "env PATH=. nohup git status",
+        "nohup env PATH=. git status",
+        "BASH_ENV=x sh -c 'git status'",
+        "export PATH=.; git status",
+        "declare PATH=.; git status",
+        "read PATH; git status",
+        "printf -v PATH .; git status",
+        "unset PATH; git status",
+        "for PATH in .; do git status; done",
+        "git status ${PATH:=.}",
+        "(( PATH = 1 )); git status",
+        "hash -p ./x git; git status",
+        "/usr/bin/../../work/nohup git status",
+        "~/bin/nohup git status",
+        "/bin//nohup git status",
+    ] {
+        begins(&desk.bash(command).await, "asked: ", command);
+    }
+}
