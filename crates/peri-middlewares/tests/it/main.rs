@@ -9,3 +9,4 @@ mod mcp;
 mod permission;
 mod properties;
 mod servers;
+mod ways_around;
