@@ -6,8 +6,8 @@
 
 mod command;
 mod leader;
-mod proc_table;
-mod sweep;
+pub(crate) mod proc_table;
+pub(crate) mod sweep;
 mod system;
 
 use std::collections::{HashMap, HashSet};
@@ -37,10 +37,11 @@ use system::{Forked, fork};
 const UNCONFIRMED: u8 = 3;
 
 /// Also those that were cloned without a signal to their parent.
-const ALL_CHILDREN: WaitOptions = WaitOptions::from_bits_retain(libc::__WALL.unsigned_abs());
+pub(crate) const ALL_CHILDREN: WaitOptions = WaitOptions::from_bits_retain(libc::__WALL.unsigned_abs());
 
 /// After so long the leaders are not waited for any more, but killed, and their jobs with them.
-const LEADERS_LIMIT: Duration = ABANDONED_GRACE.saturating_add(KILL_LIMIT).saturating_add(Duration::from_secs(1));
+pub(crate) const LEADERS_LIMIT: Duration =
+    ABANDONED_GRACE.saturating_add(KILL_LIMIT).saturating_add(Duration::from_secs(1));
 
 /// The life of the supervisor, and of every process that it forks.
 ///
@@ -251,7 +252,7 @@ impl Supervisor {
     fn sweep_strays(&mut self) -> Option<ExitCode> {
         let strays = self.strays.as_mut().filter(|strays| strays.next_pass <= Instant::now())?;
         let leaders: HashSet<Pid> = self.leaders.keys().copied().collect();
-        let pass = sweep::kill_pass(&leaders);
+        let pass = sweep::kill_pass(&|process| leaders.contains(&process.pid));
         // At the very end only the system's word counts, that there is no child.
         let last = self.closing.is_some() && leaders.is_empty();
         if !last && pass.as_ref().is_ok_and(sweep::Pass::is_clean) {
