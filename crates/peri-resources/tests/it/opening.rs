@@ -221,3 +221,21 @@ fn a_store_that_is_taken_away_under_us_is_noticed() {
     let thread = block_on(open(&directory.path().join("moved.db")).load(sample::session(1))).unwrap();
     assert_eq!(thread.messages.len(), 4);
 }
+
+#[test]
+fn nothing_is_deleted_by_age() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("peri.db");
+    let ancient = peri_acp_types::ThreadMeta { created_at_ms: 1, updated_at_ms: 1, ..sample::meta(1) };
+    block_on(open(&path).create(&ancient)).unwrap();
+    for number in 2..12 {
+        // Each opening and each new session would be an occasion to tidy up.
+        let store = open(&path);
+        block_on(sample::add_session(&store, number, 1)).unwrap();
+        block_on(store.close());
+    }
+    let store = open(&path);
+    assert_eq!(block_on(store.load(ancient.id)).unwrap().meta, ancient);
+    let listed = block_on(store.list(&ThreadQuery { limit: 100, ..ThreadQuery::default() })).unwrap();
+    assert_eq!(listed.threads.len(), 11);
+}
