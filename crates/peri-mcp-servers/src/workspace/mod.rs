@@ -14,6 +14,7 @@ mod search;
 mod server;
 mod session;
 mod terminal;
+mod threads;
 mod transport;
 
 use std::collections::BTreeMap;

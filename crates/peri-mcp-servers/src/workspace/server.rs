@@ -26,7 +26,7 @@ use super::catalog::{WorkspaceTool, tools};
 use super::failure::Failure;
 use super::paths::Grants;
 use super::session::Session;
-use super::{files, search, terminal};
+use super::{files, search, terminal, threads};
 
 pub(super) struct Handler {
     session: Arc<Session>,
@@ -100,9 +100,13 @@ impl Handler {
         work: impl FnOnce(&Session, &CancellationToken) -> Result<ToolOutput, Failure> + Send + 'static,
     ) -> Result<ToolOutput, Failure> {
         let (session, work_stop) = (self.session.clone(), stop.clone());
-        let running = tokio::task::spawn_blocking(move || work(&session, &work_stop));
+        let under_way = session.work_begins();
+        let running = threads::run(move || {
+            let _under_way = under_way;
+            work(&session, &work_stop)
+        });
         tokio::select! {
-            done = running => done.unwrap_or_else(|error| Err(Failure::new(format!("The tool itself failed: {error}.")))),
+            done = running => done.unwrap_or_else(|unfinished| Err(Failure::unfinished(&unfinished))),
             () = stop.cancelled() => Err(Failure::new("The call was cancelled.")),
         }
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use peri_acp_types::ports::{PathResolver, ResolvedPath};
 
 use super::resolve::{absolute, resolve};
+use crate::workspace::threads::{self, Unfinished};
 
 /// Resolves paths on this machine's file system.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +42,11 @@ impl PathResolver for WorkspacePathResolver {
     async fn resolve(&self, roots: &[String], cwd: &str, path: &str) -> ResolvedPath {
         let (resolver, roots) = (self.clone(), roots.to_vec());
         let (cwd, asked) = (cwd.to_owned(), path.to_owned());
-        let resolving = tokio::task::spawn_blocking(move || resolver.resolve_now(&roots, &cwd, &asked));
-        resolving.await.unwrap_or_else(|_| ResolvedPath { path: path.to_owned(), inside: false })
+        match threads::run(move || resolver.resolve_now(&roots, &cwd, &asked)).await {
+            Ok(resolved) => resolved,
+            // A wrong answer could open what a rule closes, so the runtime waits for the file system for once.
+            Err(Unfinished::NoThread { work, .. }) => work(),
+            Err(Unfinished::Died) => ResolvedPath { path: path.to_owned(), inside: false },
+        }
     }
 }

@@ -4,14 +4,15 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use ignore::{DirEntry, WalkState};
+use ignore::DirEntry;
 use peri_acp_types::{CancellationToken, ToolDetails, ToolLocation, ToolOutput};
 
-use super::walk::{PathGlob, file_below, walk};
+use super::walk::{PathGlob, file_below, visit, walk};
 use crate::workspace::arguments::GlobArguments;
 use crate::workspace::failure::Failure;
 use crate::workspace::paths::{Grants, Intent};
@@ -38,17 +39,17 @@ pub(crate) fn glob(
         return Err(Failure::new(format!("{} {what}.", session.territory.show(&base))));
     }
     let newest = Mutex::new(Newest::default());
-    let walker = walk(&base, session.territory.root_of(&base), &grants.hidden).build_parallel();
-    walker.run(|| {
-        Box::new(|entry| {
+    let walker = walk(&base, session.territory.root_of(&base), &grants.hidden).build();
+    visit(walker, || {
+        |entry: Result<DirEntry, ignore::Error>| {
             if stop.is_cancelled() {
-                return WalkState::Quit;
+                return ControlFlow::Break(());
             }
             if let Some(found) = entry.ok().and_then(|entry| found(&entry, &base, &glob)) {
                 newest.lock().unwrap_or_else(PoisonError::into_inner).add(found);
             }
-            WalkState::Continue
-        })
+            ControlFlow::Continue(())
+        }
     });
     if stop.is_cancelled() {
         return Err(Failure::new("Glob was cancelled."));

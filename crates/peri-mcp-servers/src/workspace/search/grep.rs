@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,13 +14,13 @@ use globset::GlobSet;
 use grep_matcher::{LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use ignore::DirEntry;
 use ignore::types::{Types, TypesBuilder};
-use ignore::{DirEntry, WalkState};
 use peri_acp_types::{CancellationToken, ToolDetails, ToolLocation, ToolOutput};
 
 use super::excerpt::excerpt;
 use super::hits::{FileHits, HitLine, Hits, LineRole};
-use super::walk::{PathGlob, file_below, walk};
+use super::walk::{PathGlob, file_below, visit, walk};
 use crate::workspace::arguments::{GrepArguments, OutputMode};
 use crate::workspace::failure::Failure;
 use crate::workspace::paths::{Grants, Intent, OpenError, open_file, open_listed_file};
@@ -153,11 +154,11 @@ impl Search {
             unreadable: AtomicU64::new(0),
             too_long: AtomicU64::new(0),
         };
-        walk(base, root, hidden).build_parallel().run(|| {
+        visit(walk(base, root, hidden).build(), || {
             // A matcher of its own for each thread: its scratch memory is shared only at the price of a lock.
             let (matcher, mut searcher) = (self.matcher.clone(), self.searcher.build());
             let gathering = &gathering;
-            Box::new(move |entry| gathering.visit(&matcher, &mut searcher, entry))
+            move |entry| gathering.visit(&matcher, &mut searcher, entry)
         });
         Found {
             hits: gathering.hits.into_inner().unwrap_or_else(PoisonError::into_inner),
@@ -251,31 +252,33 @@ impl Gathering<'_> {
         matcher: &RegexMatcher,
         searcher: &mut Searcher,
         entry: Result<DirEntry, ignore::Error>,
-    ) -> WalkState {
+    ) -> ControlFlow<()> {
         if self.search.stop.is_cancelled() {
-            return WalkState::Quit;
+            return ControlFlow::Break(());
         }
         let Ok(entry) = entry else {
             self.unreadable.fetch_add(1, Ordering::Relaxed);
-            return WalkState::Continue;
+            return ControlFlow::Continue(());
         };
         let file = file_below(&entry, self.base).filter(|path| self.search.selects(path, self.base));
-        let Some(path) = file.filter(|path| self.hits().wants(path)) else { return WalkState::Continue };
+        let Some(path) = file.filter(|path| self.hits().wants(path)) else { return ControlFlow::Continue(()) };
         let searched = open_listed_file(path)
             .map_err(Unsearched::from)
             .and_then(|opened| self.search.file(matcher, searcher, opened.file));
         let left_out = match searched {
             Ok(Some(found)) => {
                 self.hits().add(path.to_owned(), found);
-                return WalkState::Continue;
+                return ControlFlow::Continue(());
             }
             // A file that went away meanwhile is not there.
-            Ok(None) | Err(Unsearched::Binary | Unsearched::Open(OpenError::NotFound)) => return WalkState::Continue,
+            Ok(None) | Err(Unsearched::Binary | Unsearched::Open(OpenError::NotFound)) => {
+                return ControlFlow::Continue(());
+            }
             Err(Unsearched::TooLong) => &self.too_long,
             Err(Unsearched::Open(_) | Unsearched::Read(_)) => &self.unreadable,
         };
         left_out.fetch_add(1, Ordering::Relaxed);
-        WalkState::Continue
+        ControlFlow::Continue(())
     }
 
     fn hits(&self) -> MutexGuard<'_, Hits> {

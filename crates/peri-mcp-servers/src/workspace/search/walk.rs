@@ -5,10 +5,15 @@
 //! ignored or not.
 
 use std::ffi::OsStr;
+use std::num::NonZero;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use globset::{GlobBuilder, GlobMatcher, GlobSet};
-use ignore::{DirEntry, WalkBuilder};
+use ignore::{DirEntry, Walk, WalkBuilder};
 
 use crate::workspace::failure::Failure;
 
@@ -61,6 +66,39 @@ fn only_towards(mut builder: WalkBuilder, base: PathBuf, hidden: GlobSet) -> Wal
             || (path.starts_with(&base) && !is_version_control(entry.file_name()) && !hidden.is_match(path))
     });
     builder
+}
+
+/// More threads than this only wait for each other.
+const MAX_THREADS: usize = 12;
+
+/// Shows what a walk comes upon to visitors on several threads, until one of them wants to quit. Each thread makes a
+/// visitor of its own. There are as many threads as the system gives: the calling one at least, which is why the
+/// walk's own threads are not used: they panic where one cannot be had.
+pub(crate) fn visit<V>(walk: Walk, visitor: impl Fn() -> V + Sync)
+where
+    V: FnMut(Result<DirEntry, ignore::Error>) -> ControlFlow<()>,
+{
+    let (walk, quit) = (Mutex::new(walk), AtomicBool::new(false));
+    let next = || walk.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        let mut visitor = visitor();
+        while !quit.load(Ordering::Relaxed)
+            && let Some(entry) = next()
+        {
+            if visitor(entry).is_break() {
+                quit.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        work();
+    });
 }
 
 fn is_version_control(name: &OsStr) -> bool {

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use super::capture::Capture;
 use super::spill::SpillOutcome;
+use crate::workspace::threads::{self, Unfinished};
 
 /// How long the pipe may stay open after the command itself has exited before its call is answered.
 const PIPE_GRACE: Duration = Duration::from_millis(200);
@@ -247,7 +248,12 @@ impl Intake {
     /// Writes what is due to the spill file. The command waits meanwhile, which bounds what is in memory.
     async fn spill(&mut self) {
         let Some(write) = lock(&self.capture).due_write() else { return };
-        let outcome = tokio::task::spawn_blocking(|| write.run()).await.unwrap_or_else(|_| SpillOutcome::lost());
+        let outcome = match threads::run(|| write.run()).await {
+            Ok(outcome) => outcome,
+            // What one read has brought is short: rather hold up the runtime than lose it.
+            Err(Unfinished::NoThread { work, .. }) => work(),
+            Err(Unfinished::Died) => SpillOutcome::lost(),
+        };
         lock(&self.capture).wrote(outcome);
     }
 }
