@@ -5,7 +5,6 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -17,7 +16,6 @@ use tokio::time::timeout;
 use tokio_util::compat::{TokioAsyncReadCompatExt, TokioAsyncWriteCompatExt};
 
 use crate::descriptors;
-use crate::link::Link;
 use crate::reports::{Fold, Reports};
 use crate::streams::OurEnds;
 use crate::supervise::KILL_LIMIT;
@@ -89,7 +87,6 @@ impl NewJob {
         order: &[u8],
         streams: OurEnds,
         theirs: Vec<OwnedFd>,
-        link: Arc<Link>,
     ) -> Result<SupervisedChild, StartError> {
         let stream = self.reports.stream();
         let borrowed: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).collect();
@@ -105,15 +102,13 @@ impl NewJob {
             (None, over) => (over || sent.is_err()).then_some(Err(StartError::NoLeader)),
         });
         let pid = started.await?;
-        Ok(SupervisedChild { pid, link, reports: self.reports, streams, rounds: AtomicU64::new(0) })
+        Ok(SupervisedChild { pid, reports: self.reports, streams, rounds: AtomicU64::new(0) })
     }
 }
 
 /// A started job.
 pub(crate) struct SupervisedChild {
     pid: u32,
-    /// To its supervisor.
-    link: Arc<Link>,
     reports: Reports<JobState>,
     streams: OurEnds,
     /// Numbers the kills.
@@ -149,22 +144,15 @@ impl ChildProcess for SupervisedChild {
             // A job that has ended has nobody who listens, but its last word is still there to be read.
             let _ = self.reports.send(&request).await;
         }
-        // The leader may have been killed by a command that has stopped the supervisor before.
-        self.link.wake();
         let answer = self.reports.answer(|state| match &state.left {
-            _ if state.gone => Some(Some(KillProof::Gone)),
+            _ if state.gone => Some(KillProof::Gone),
             Some((answered, what)) if *answered >= round => {
-                Some(Some(KillProof::Unconfirmed(format!("still there: {what}"))))
+                Some(KillProof::Unconfirmed(format!("still there: {what}")))
             }
-            _ => state.closed.then_some(None),
+            _ => state
+                .closed
+                .then(|| KillProof::Unconfirmed("the processes that watch over it were killed themselves".to_owned())),
         });
-        // Without a last word leader and supervisor were killed, and what they have left is ended by peri.
-        let answer = async {
-            match answer.await {
-                Some(proof) => proof,
-                None => self.link.ended().await,
-            }
-        };
         let limit = grace.saturating_add(KILL_LIMIT).saturating_add(ANSWER_MARGIN);
         timeout(limit, answer).await.unwrap_or_else(|_| {
             KillProof::Unconfirmed(format!("no answer about process {} within {} s", self.pid, limit.as_secs()))

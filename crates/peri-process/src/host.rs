@@ -33,8 +33,6 @@ pub struct SupervisedHost {
 enum State {
     Idle,
     Running(Arc<Link>),
-    /// It was killed or of no use; what it has left is being ended.
-    Lost(Arc<Link>),
     Ended(KillProof),
 }
 
@@ -54,7 +52,7 @@ impl SupervisedHost {
         let current = std::mem::replace(&mut *self.state(), unfinished);
         let proof = match current {
             State::Idle => KillProof::Gone,
-            State::Running(link) | State::Lost(link) => link.finish(deadline).await,
+            State::Running(link) => link.finish(deadline).await,
             State::Ended(proof) => proof,
         };
         *self.state() = State::Ended(proof.clone());
@@ -65,29 +63,17 @@ impl SupervisedHost {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The current supervisor. Where the last one was lost, waits in bounded time for the end of what it has left, so that
-    /// nothing of it is about when the next is started.
-    async fn link(&self) -> Result<Arc<Link>, ProcessError> {
-        let lost = match &*self.state() {
-            State::Lost(link) => Some(Arc::clone(link)),
-            State::Idle | State::Running(_) | State::Ended(_) => None,
-        };
-        if let Some(lost) = lost {
-            lost.ended().await;
-        }
-        self.current()
-    }
-
     /// The current supervisor, started if there is none.
-    fn current(&self) -> Result<Arc<Link>, ProcessError> {
+    fn link(&self) -> Result<Arc<Link>, ProcessError> {
         let mut state = self.state();
         match &*state {
             State::Running(link) => Ok(Arc::clone(link)),
             State::Ended(_) => Err(ProcessError::NoSupervisor("it was shut down".to_owned())),
-            State::Idle | State::Lost(_) => {
-                let link = Link::start(&self.command).map_err(|error| {
+            State::Idle => {
+                let start = Link::start(&self.command).map_err(|error| {
                     ProcessError::NoSupervisor(format!("{} does not start: {error}", self.command.program.display()))
                 })?;
+                let link = Arc::new(start);
                 *state = State::Running(Arc::clone(&link));
                 Ok(link)
             }
@@ -97,22 +83,25 @@ impl SupervisedHost {
     /// Puts a supervisor away that is gone or of no use.
     fn discard(&self, link: &Arc<Link>) {
         let mut state = self.state();
-        // One that is not current was given up by whoever replaced it, or is busy with its shutdown.
-        if matches!(&*state, State::Running(current) if Arc::ptr_eq(current, link)) {
-            *state = State::Lost(Arc::clone(link));
-            drop(state);
-            link.give_up();
+        let is_current = matches!(&*state, State::Running(current) if Arc::ptr_eq(current, link));
+        if is_current {
+            *state = State::Idle;
+        }
+        drop(state);
+        // One that is not current is collected by whoever replaced it, or is busy with its shutdown.
+        if is_current {
+            link.collect();
         }
     }
 
     /// Has a leader made for the other end of `job`. A supervisor that was killed is replaced once.
-    async fn launch(&self, job: OwnedFd) -> Result<Arc<Link>, ProcessError> {
+    async fn launch(&self, job: OwnedFd) -> Result<(), ProcessError> {
         let mut replaced = false;
         loop {
-            let link = self.link().await?;
+            let link = self.link()?;
             let failure = match link.ready().await {
                 Ok(()) => match link.launch(job.try_clone().map_err(no_descriptor)?).await {
-                    Ok(()) => return Ok(link),
+                    Ok(()) => return Ok(()),
                     Err(error) if is_gone(&error) => error.to_string(),
                     Err(error) => return Err(ProcessError::NoSupervisor(error.to_string())),
                 },
@@ -123,15 +112,6 @@ impl SupervisedHost {
                 return Err(ProcessError::NoSupervisor(failure));
             }
             replaced = true;
-        }
-    }
-}
-
-impl Drop for SupervisedHost {
-    fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let State::Running(link) = state {
-            link.close();
         }
     }
 }
@@ -164,8 +144,8 @@ impl SupervisedHost {
         let (ours, leaders) = BlockingStream::pair().map_err(no_room)?;
         ours.set_nonblocking(true).map_err(no_room)?;
         let job = NewJob::new(UnixStream::from_std(ours).map_err(no_room)?);
-        let link = self.launch(leaders.into()).await.map_err(Failure::Host)?;
-        job.start(order, streams, theirs, link).await.map_err(|error| match error {
+        self.launch(leaders.into()).await.map_err(Failure::Host)?;
+        job.start(order, streams, theirs).await.map_err(|error| match error {
             StartError::Refused(reason) => Failure::Refused(reason),
             StartError::NoLeader => {
                 Failure::Host(ProcessError::NoSupervisor("it ended while the command was being started".to_owned()))

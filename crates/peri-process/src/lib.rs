@@ -12,9 +12,7 @@
 //! Supervisor and leaders are subreapers: a process that leaves its group and session and forks twice still descends from
 //! its leader. The end of a socket is the signal for everything: peri's end of the control socket closes however peri
 //! dies, and then all jobs are ended; a job socket that closes ends its job. If the supervisor is killed, the leaders
-//! notice and end their jobs; if a leader is killed, what it leaves falls to the supervisor, which ends it; if both are,
-//! it falls to peri, which is a subreaper too. Only a tool that kills Peri and its supervisors in one stroke can leave
-//! processes behind.
+//! notice and end their jobs; if a leader is killed, what it leaves falls to the supervisor, which ends it.
 //!
 //! What is guaranteed, what is not, and how to mount it: see the crate's README.
 //!
@@ -33,8 +31,6 @@ mod child;
 mod descriptors;
 #[cfg(target_os = "linux")]
 mod host;
-#[cfg(target_os = "linux")]
-mod kin;
 #[cfg(target_os = "linux")]
 mod link;
 #[cfg(target_os = "linux")]

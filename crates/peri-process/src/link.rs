@@ -1,26 +1,24 @@
 //! Peri's end of one supervisor.
 //!
-//! Owns: starting the supervisor process, the control socket, and the end: collecting the process, and ending what it has
-//! left where it was killed. Must not: know of jobs beyond handing over their sockets. Invariant: the end is attended to
-//! whether or not anybody waits for it, as long as the runtime is there.
+//! Owns: starting the supervisor process, the control socket, and reaping the process. Must not: know of jobs beyond handing
+//! over their sockets. Invariant: the process handle is given up only after its exit was collected or peri itself ends.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as BlockingStream;
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use peri_acp_types::ports::KillProof;
 use rustix::net::Shutdown;
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::SupervisorCommand;
 use crate::descriptors;
-use crate::kin::{self, SupervisorProcess};
 use crate::reports::{Fold, Reports};
 use crate::wire::{LAUNCH, PROTOCOL, SupervisorReport};
 
@@ -30,9 +28,7 @@ const START_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) struct Link {
     control: Reports<SupervisorState>,
     /// Never held over an await. A lock only because collecting an exit needs it mutable.
-    process: Mutex<SupervisorProcess>,
-    /// What is known of the jobs when all is over, or has taken too long.
-    end: watch::Sender<Option<KillProof>>,
+    process: Mutex<Child>,
 }
 
 /// What the supervisor has said.
@@ -70,16 +66,17 @@ impl Link {
     ///
     /// # Errors
     /// Where the program cannot be started, or there is no tokio runtime with I/O.
-    pub(crate) fn start(command: &SupervisorCommand) -> io::Result<Arc<Self>> {
+    pub(crate) fn start(command: &SupervisorCommand) -> io::Result<Self> {
         let (ours, theirs) = BlockingStream::pair()?;
         ours.set_nonblocking(true)?;
         let control = Reports::new(UnixStream::from_std(ours)?);
-        let mut program = Command::new(&command.program);
-        program.args(&command.args).stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = Mutex::new(SupervisorProcess::start(&mut program)?);
-        let link = Arc::new(Self { control, process, end: watch::Sender::new(None) });
-        tokio::spawn(attend(Arc::clone(&link)));
-        Ok(link)
+        let process = Command::new(&command.program)
+            .args(&command.args)
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(Self { control, process: Mutex::new(process) })
     }
 
     /// Waits until it can take jobs.
@@ -107,52 +104,51 @@ impl Link {
         stream.async_io(Interest::WRITABLE, || descriptors::send(stream, &[LAUNCH], &[job.as_fd()])).await.map(drop)
     }
 
-    /// Makes the supervisor end all jobs and itself, without waiting for it.
-    pub(crate) fn close(&self) {
+    /// Makes the supervisor end all jobs and itself. If `deadline` passes first it goes on doing so.
+    pub(crate) async fn finish(&self, deadline: Duration) -> KillProof {
         self.wake();
         let _ = rustix::net::shutdown(self.control.stream(), Shutdown::Write);
+        let end = self.control.answer(|state| {
+            state.closed.then(|| {
+                let unheard = || KillProof::Unconfirmed("the supervisor ended before it could confirm".to_owned());
+                state.end.clone().unwrap_or_else(unheard)
+            })
+        });
+        match timeout(deadline, end).await {
+            Ok(proof) => {
+                self.collect();
+                proof
+            }
+            Err(_) => KillProof::Unconfirmed(format!("the supervisor is not done after {} ms", deadline.as_millis())),
+        }
     }
 
-    /// The same, and waits for it. If `deadline` passes first it goes on.
-    pub(crate) async fn finish(&self, deadline: Duration) -> KillProof {
-        self.close();
-        let late = || KillProof::Unconfirmed(format!("the supervisor is not done after {} ms", deadline.as_millis()));
-        timeout(deadline, self.ended()).await.unwrap_or_else(|_| late())
+    /// A command may have stopped it, as with a `pkill -STOP` of peri by name.
+    fn wake(&self) {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not yet collected, so the id is still its own.
+        if matches!(process.try_wait(), Ok(None)) {
+            let pid = Pid::from_raw(process.id().cast_signed());
+            let _ = pid.map(|pid| kill_process(pid, Signal::CONT));
+        }
     }
 
-    /// Waits until the supervisor has ended, and what it has left has too: `Gone` if so, or in bounded time what is left.
-    /// Dropping it has no effect.
-    pub(crate) async fn ended(&self) -> KillProof {
-        let mut end = self.end.subscribe();
-        let end = end.wait_for(Option::is_some).await.ok().and_then(|end| end.clone());
-        end.unwrap_or_else(|| KillProof::Unconfirmed("nobody attends to its supervisor".to_owned()))
-    }
-
-    /// Gives up a supervisor that is gone or of no use. What it leaves is ended; [`Link::ended`] tells when.
-    pub(crate) fn give_up(&self) {
-        self.process().collect();
-        self.control.close();
-    }
-
-    /// Lets a supervisor go on that a command has stopped.
-    pub(crate) fn wake(&self) {
-        self.process().wake();
-    }
-
-    fn process(&self) -> MutexGuard<'_, SupervisorProcess> {
-        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Collects the exit of a supervisor whose socket is closed, or which is of no use. It is about to exit then, but the
+    /// socket may also have been closed by a program that is none: hence the kill.
+    pub(crate) fn collect(&self) {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(process.try_wait(), Ok(Some(_))) {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
     }
 }
 
-/// Sees to the end of a supervisor, whenever and however it comes.
-async fn attend(link: Arc<Link>) {
-    let word = link.control.answer(|state| state.closed.then(|| state.end.clone())).await;
-    // It is about to exit, but the socket may also have been closed by a program that is none.
-    link.process().collect();
-    kin::end_orphans(|left| _ = link.end.send_replace(Some(left))).await;
-    // A supervisor that was killed could not say anything, but all that descended from it has fallen to peri. What one has
-    // named as left may be hidden from peri.
-    link.end.send_replace(Some(word.unwrap_or(KillProof::Gone)));
+impl Drop for Link {
+    /// Its socket closes with it; the supervisor ends by itself and is collected by the system when peri ends.
+    fn drop(&mut self) {
+        let _ = self.process.get_mut().unwrap_or_else(PoisonError::into_inner).try_wait();
+    }
 }
 
 /// Whether an error on the control socket means that nobody is at the other end.

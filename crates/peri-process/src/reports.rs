@@ -73,11 +73,6 @@ impl<S: Fold + Default> Reports<S> {
         Ok(())
     }
 
-    /// Takes no more reports.
-    pub(crate) fn close(&self) {
-        self.state.send_modify(S::close);
-    }
-
     fn drain(&self) {
         let mut decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buffer = [0; 4096];

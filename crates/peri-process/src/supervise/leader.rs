@@ -4,6 +4,7 @@
 //! other jobs. Invariant: while the leader lives, the job is exactly what descends from it, and "Gone" is said only after
 //! the system has said that the leader has no child, which for a subreaper means no descendant either.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -299,7 +300,7 @@ impl Leader {
         if next_pass > now {
             return None;
         }
-        let pass = sweep::kill_pass(&|_| false);
+        let pass = sweep::kill_pass(&HashSet::new());
         let now = Instant::now();
         match give_up {
             GiveUp::At(limit) if limit > now => {

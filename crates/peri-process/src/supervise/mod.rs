@@ -6,8 +6,8 @@
 
 mod command;
 mod leader;
-pub(crate) mod proc_table;
-pub(crate) mod sweep;
+mod proc_table;
+mod sweep;
 mod system;
 
 use std::collections::{HashMap, HashSet};
@@ -37,11 +37,10 @@ use system::{Forked, fork};
 const UNCONFIRMED: u8 = 3;
 
 /// Also those that were cloned without a signal to their parent.
-pub(crate) const ALL_CHILDREN: WaitOptions = WaitOptions::from_bits_retain(libc::__WALL.unsigned_abs());
+const ALL_CHILDREN: WaitOptions = WaitOptions::from_bits_retain(libc::__WALL.unsigned_abs());
 
 /// After so long the leaders are not waited for any more, but killed, and their jobs with them.
-pub(crate) const LEADERS_LIMIT: Duration =
-    ABANDONED_GRACE.saturating_add(KILL_LIMIT).saturating_add(Duration::from_secs(1));
+const LEADERS_LIMIT: Duration = ABANDONED_GRACE.saturating_add(KILL_LIMIT).saturating_add(Duration::from_secs(1));
 
 /// The life of the supervisor, and of every process that it forks.
 ///
@@ -252,7 +251,7 @@ impl Supervisor {
     fn sweep_strays(&mut self) -> Option<ExitCode> {
         let strays = self.strays.as_mut().filter(|strays| strays.next_pass <= Instant::now())?;
         let leaders: HashSet<Pid> = self.leaders.keys().copied().collect();
-        let pass = sweep::kill_pass(&|process| leaders.contains(&process.pid));
+        let pass = sweep::kill_pass(&leaders);
         // At the very end only the system's word counts, that there is no child.
         let last = self.closing.is_some() && leaders.is_empty();
         if !last && pass.as_ref().is_ok_and(sweep::Pass::is_clean) {

@@ -3,7 +3,7 @@
 //! Owns: reading `/proc/PID/stat`, finding descendants, and the guard against reused process ids. Must not: decide whom to
 //! kill. Invariant: a signal goes to the process of the snapshot or to none.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use rustix::io::Errno;
@@ -11,11 +11,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 
 /// A line of the table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Process {
+pub(super) struct Process {
     pub pid: Pid,
     pub parent: Option<Pid>,
     pub group: Option<Pid>,
-    pub session: Option<Pid>,
     pub threads: u32,
     /// In clock ticks since boot: tells apart two processes that had the same id.
     pub start: u64,
@@ -24,12 +23,12 @@ pub(crate) struct Process {
 
 impl Process {
     /// Reads one line; None where there is no such process (any more).
-    pub(crate) fn read(pid: Pid) -> Option<Self> {
+    pub(super) fn read(pid: Pid) -> Option<Self> {
         parse(&std::fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?)
     }
 
     /// What stays the same for the life of a process, and is never the same for two.
-    pub(crate) fn identity(&self) -> (Pid, u64) {
+    pub(super) fn identity(&self) -> (Pid, u64) {
         (self.pid, self.start)
     }
 
@@ -37,7 +36,7 @@ impl Process {
     ///
     /// # Errors
     /// Where the system refuses, as for a process that has become another user's.
-    pub(crate) fn signal(&self, signal: Signal) -> Result<(), Errno> {
+    pub(super) fn signal(&self, signal: Signal) -> Result<(), Errno> {
         let handle = match pidfd_open(self.pid, PidfdFlags::empty()) {
             Ok(handle) => Some(handle),
             Err(Errno::SRCH) => return Ok(()),
@@ -61,7 +60,7 @@ impl Process {
 ///
 /// # Errors
 /// Where `/proc` cannot be listed.
-pub(crate) fn scan(mut seen: impl FnMut(&Process)) -> io::Result<Vec<Process>> {
+pub(super) fn scan(mut seen: impl FnMut(&Process)) -> io::Result<Vec<Process>> {
     let mut pids: Vec<i32> =
         std::fs::read_dir("/proc")?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
     pids.sort_unstable_by(|left, right| right.cmp(left));
@@ -74,10 +73,10 @@ pub(crate) fn scan(mut seen: impl FnMut(&Process)) -> io::Result<Vec<Process>> {
 }
 
 /// Those of `processes` that descend from `root`, but not from the `spared` ones, nor those themselves.
-pub(crate) fn descendants(processes: Vec<Process>, root: Pid, spared: &dyn Fn(&Process) -> bool) -> Vec<Process> {
+pub(super) fn descendants(processes: Vec<Process>, root: Pid, spared: &HashSet<Pid>) -> Vec<Process> {
     let mut children: HashMap<Pid, Vec<Process>> = HashMap::new();
     for process in processes {
-        if let Some(parent) = process.parent.filter(|_| !spared(&process)) {
+        if let Some(parent) = process.parent.filter(|_| !spared.contains(&process.pid)) {
             children.entry(parent).or_default().push(process);
         }
     }
@@ -104,7 +103,6 @@ fn parse(line: &[u8]) -> Option<Process> {
         pid: pid_of(number(line.get(..open)?)?)?,
         parent: pid_of(field(1)?),
         group: pid_of(field(2)?),
-        session: pid_of(field(3)?),
         threads: u32::try_from(field(17)?).ok()?,
         start: field(19)?,
         name: String::from_utf8_lossy(line.get(open + 1..close)?).into_owned(),
@@ -120,15 +118,7 @@ mod tests {
     }
 
     fn process(raw: i32, parent: i32) -> Process {
-        Process {
-            pid: pid(raw),
-            parent: Pid::from_raw(parent),
-            group: None,
-            session: None,
-            threads: 1,
-            start: 0,
-            name: String::new(),
-        }
+        Process { pid: pid(raw), parent: Pid::from_raw(parent), group: None, threads: 1, start: 0, name: String::new() }
     }
 
     #[test]
@@ -138,8 +128,8 @@ mod tests {
         assert_eq!(parsed.pid, pid(42));
         assert_eq!(parsed.name, "a) R 1 (\n");
         assert_eq!(
-            (parsed.parent, parsed.group, parsed.session, parsed.threads, parsed.start),
-            (Some(pid(7)), Some(pid(40)), Some(pid(41)), 3, 98765)
+            (parsed.parent, parsed.group, parsed.threads, parsed.start),
+            (Some(pid(7)), Some(pid(40)), 3, 98765)
         );
     }
 
@@ -154,7 +144,7 @@ mod tests {
     fn descendants_stop_at_the_spared() {
         let table = [(10, 1), (11, 10), (12, 11), (20, 1), (21, 20), (30, 2), (0x7fff, 12)];
         let table: Vec<Process> = table.into_iter().map(|(pid, parent)| process(pid, parent)).collect();
-        let found = descendants(table, pid(1), &|process| process.pid == pid(20));
+        let found = descendants(table, pid(1), &HashSet::from([pid(20)]));
         let found: Vec<i32> = found.iter().map(|process| process.pid.as_raw_pid()).collect();
         assert_eq!(found, [10, 11, 12, 0x7fff]);
     }

@@ -18,10 +18,10 @@ use super::proc_table::{self, Process};
 pub(crate) const KILL_LIMIT: Duration = Duration::from_secs(5);
 
 /// Between two passes: a killed process needs some time to go.
-pub(crate) const PASS_INTERVAL: Duration = Duration::from_millis(10);
+pub(super) const PASS_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The same for what has withstood [`KILL_LIMIT`].
-pub(crate) const SLOW_INTERVAL: Duration = Duration::from_millis(500);
+pub(super) const SLOW_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Processes are stopped before they are signalled, until none is found running, so that none can fork meanwhile. In each
 /// round those not yet caught may have become more; after so many rounds the caught ones are dealt with anyway.
@@ -32,18 +32,14 @@ const NAMED: usize = 5;
 
 /// What a pass has found.
 #[derive(Debug, Default)]
-pub(crate) struct Pass {
+pub(super) struct Pass {
     found: Vec<Process>,
     refused: HashSet<Pid>,
 }
 
 impl Pass {
-    pub(crate) fn is_clean(&self) -> bool {
+    pub(super) fn is_clean(&self) -> bool {
         self.found.is_empty()
-    }
-
-    pub(crate) fn found(&self) -> &[Process] {
-        &self.found
     }
 
     fn describe(&self) -> String {
@@ -62,7 +58,7 @@ impl Pass {
 }
 
 /// What is left after a pass, in words for a person.
-pub(crate) fn describe(pass: &io::Result<Pass>) -> String {
+pub(super) fn describe(pass: &io::Result<Pass>) -> String {
     match pass {
         Ok(pass) => pass.describe(),
         Err(error) => format!("what it was is not known, since /proc cannot be read: {error}"),
@@ -76,8 +72,8 @@ pub(crate) fn describe(pass: &io::Result<Pass>) -> String {
 ///
 /// # Errors
 /// Where `/proc` cannot be listed.
-pub(crate) fn terminate() -> io::Result<()> {
-    let asked = freeze(&|_| false)?;
+pub(super) fn terminate() -> io::Result<()> {
+    let asked = freeze(&HashSet::new())?;
     // A refusal shows itself in the kill that follows.
     for process in &asked {
         let _ = process.signal(Signal::TERM);
@@ -89,12 +85,11 @@ pub(crate) fn terminate() -> io::Result<()> {
     Ok(())
 }
 
-/// Kills all descendants but the `spared` ones and what descends from them. The same process has to get the same answer
-/// throughout the pass.
+/// Kills all descendants but the `spared` children and what descends from them.
 ///
 /// # Errors
 /// Where `/proc` cannot be listed.
-pub(crate) fn kill_pass(spared: &dyn Fn(&Process) -> bool) -> io::Result<Pass> {
+pub(super) fn kill_pass(spared: &HashSet<Pid>) -> io::Result<Pass> {
     let found = freeze(spared)?;
     let refused = found
         .iter()
@@ -104,8 +99,8 @@ pub(crate) fn kill_pass(spared: &dyn Fn(&Process) -> bool) -> io::Result<Pass> {
     Ok(Pass { found, refused })
 }
 
-/// Stops all descendants but the `spared` ones and what descends from them, in rounds until none is found running.
-fn freeze(spared: &dyn Fn(&Process) -> bool) -> io::Result<Vec<Process>> {
+/// Stops all descendants but the `spared` children and what descends from them, in rounds until none is found running.
+fn freeze(spared: &HashSet<Pid>) -> io::Result<Vec<Process>> {
     let mut frozen = HashSet::new();
     let mut rounds = 0;
     loop {
@@ -120,12 +115,12 @@ fn freeze(spared: &dyn Fn(&Process) -> bool) -> io::Result<Vec<Process>> {
 }
 
 /// Finds all descendants, and stops those that no earlier round has stopped.
-fn freeze_round(frozen: &HashSet<(Pid, u64)>, spared: &dyn Fn(&Process) -> bool) -> io::Result<Vec<Process>> {
+fn freeze_round(frozen: &HashSet<(Pid, u64)>, spared: &HashSet<Pid>) -> io::Result<Vec<Process>> {
     let (root, own_group) = (getpid(), getpgrp());
     let table = proc_table::scan(|process| {
         // A process that forks and exits all the time is always our own child. It is gone before the scan ends, so it is
         // stopped here and now, together with its group: a signal to a group cannot be dodged by forking.
-        if process.parent == Some(root) && !spared(process) {
+        if process.parent == Some(root) && !spared.contains(&process.pid) {
             let _ = kill_process(process.pid, Signal::STOP);
             if let Some(group) = process.group.filter(|group| *group != own_group) {
                 let _ = kill_process_group(group, Signal::STOP);
@@ -147,7 +142,7 @@ mod tests {
 
     fn process(raw: i32) -> Process {
         let pid = Pid::from_raw(raw).unwrap();
-        Process { pid, parent: None, group: None, session: None, threads: 1, start: 0, name: format!("p{raw}") }
+        Process { pid, parent: None, group: None, threads: 1, start: 0, name: format!("p{raw}") }
     }
 
     fn check_words(found: &[i32], refused: &[i32], expected: &str) {

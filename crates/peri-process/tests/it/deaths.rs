@@ -1,11 +1,10 @@
 //! The death of peri, of the supervisor, of a leader.
 
 use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use peri_acp_types::ports::{ChildProcess, KillProof, ProcessError, ProcessExit, ProcessHost};
+use peri_acp_types::ports::{KillProof, ProcessError, ProcessExit, ProcessHost};
 use rustix::process::Signal;
 
 use crate::stage::{
@@ -89,80 +88,20 @@ async fn a_leader_is_killed_by_its_own_job() {
     stage.close().await;
 }
 
-/// `$supervisor` is the supervisor of the script's job, its leader is `$PPID`.
-const FIND_SUPERVISOR: &str = r#"supervisor=$(sed 's/.*) . //; s/ .*//' "/proc/$PPID/stat")"#;
-
-/// A job that at its end kills all that watch over it. Gives it when that is done.
-async fn job_that_kills_its_watchers(stage: &Stage, kills: &str) -> Box<dyn ChildProcess> {
-    let ends = format!("{FIND_SUPERVISOR}; echo ready; {kills}");
-    let child = stage.spawn(stage.script(&STUBBORN.replace("echo ready", &ends))).await;
-    assert_eq!(child.wait().await, ProcessExit::Unknown);
-    child
-}
-
+/// No one is left who knows which processes were the job's; only its command is tied to the leader.
 #[tokio::test]
-async fn leader_and_supervisor_are_killed_at_once_by_their_job() {
-    for kills in [
-        "kill -9 $supervisor $PPID",
-        "kill -9 $PPID $supervisor",
-        "kill -STOP $supervisor $PPID; kill -9 $PPID $supervisor",
-    ] {
-        let stage = Stage::new();
-        let other = stage.ready("echo ready; exec sleep 600").await;
-        let child = job_that_kills_its_watchers(&stage, kills).await;
-        let left = stage.survivors();
-        until("no survivor of the watchers", SURVIVAL_LIMIT, || stage.survivors().is_empty()).await;
-        assert_eq!(child.kill(Duration::ZERO).await, KillProof::Gone);
-        assert_eq!(other.wait().await, ProcessExit::Signal(15), "a job whose leader lives is ended by it");
-        let remains: Vec<i32> = left.into_iter().filter(|pid| state_and_parent(*pid).is_some()).collect();
-        assert_eq!(remains, [0; 0], "no zombie is left either");
-
-        let next = stage.spawn(stage.script("exit 5")).await;
-        assert_eq!(next.wait().await, ProcessExit::Code(5), "another supervisor has taken over");
-        stage.close().await;
-    }
-}
-
-#[tokio::test]
-async fn a_shutdown_ends_what_killed_watchers_have_left() {
+async fn leader_and_supervisor_are_killed_at_once() {
     let stage = Stage::new();
-    job_that_kills_its_watchers(&stage, "kill -9 $supervisor $PPID").await;
-    stage.close().await;
-}
-
-#[tokio::test]
-async fn the_next_command_starts_when_nothing_is_left_of_the_killed_watchers_job() {
-    let stage = Stage::new();
-    job_that_kills_its_watchers(&stage, "kill -9 $supervisor $PPID").await;
-    let next = stage.ready("echo ready; exec sleep 600").await;
-    assert_eq!(stage.survivors(), [next.pid().cast_signed()]);
-    stage.close().await;
-}
-
-/// A child that peri has started by other means is none of the host's business.
-#[tokio::test]
-async fn a_child_of_peris_own_is_spared() {
-    let stage = Stage::new();
-    let mut own = Peri(Command::new("sh").args(["-c", "sleep 600 & exec sleep 600"]).process_group(0).spawn().unwrap());
-    job_that_kills_its_watchers(&stage, "kill -9 $supervisor $PPID").await;
-    until("no survivor of the watchers", SURVIVAL_LIMIT, || stage.survivors().is_empty()).await;
-    assert_eq!(own.0.try_wait().unwrap(), None);
-    let group = rustix::process::Pid::from_raw(own.0.id().cast_signed()).unwrap();
-    rustix::process::kill_process_group(group, Signal::KILL).unwrap();
-    own.0.wait().unwrap();
-    stage.close().await;
-}
-
-#[tokio::test]
-async fn a_leader_is_killed_while_the_supervisor_is_stopped() {
-    let stage = Stage::new();
-    let child = stage.ready(STUBBORN).await;
+    let child = stage.ready("echo ready; exec sleep 600").await;
     let leader = parent(child.pid().cast_signed());
-    signal(parent(leader), Signal::STOP);
+    let supervisor = parent(leader);
+    signal(supervisor, Signal::STOP);
     signal(leader, Signal::KILL);
-    assert_eq!(child.kill(Duration::ZERO).await, KillProof::Gone);
-    assert_eq!(stage.survivors(), [0; 0]);
-    stage.close().await;
+    signal(supervisor, Signal::KILL);
+    assert_eq!(child.wait().await, ProcessExit::Unknown);
+    assert!(matches!(child.kill(Duration::ZERO).await, KillProof::Unconfirmed(_)));
+    until("the command has died with its leader", SURVIVAL_LIMIT, || stage.survivors().is_empty()).await;
+    assert!(matches!(stage.host.shutdown(PATIENCE).await, KillProof::Unconfirmed(_)));
 }
 
 #[tokio::test]
