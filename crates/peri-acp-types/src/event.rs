@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{
-    AgentId, AssistantMessage, AttemptId, MessageId, ModelFailure, SessionEpoch, SessionId, SessionSeq, ToolCall,
-    ToolKind, ToolLocation, ToolOutput, ToolResult, TurnError, TurnId, Usage,
+    AgentId, AssistantMessage, AttemptId, MessageId, ModelFailure, SessionEpoch, SessionId, SessionSeq,
+    SessionSettings, ToolCall, ToolKind, ToolLocation, ToolOutput, ToolResult, TurnError, TurnId, Usage,
 };
 
 /// An event with its identity. Order key: (session_epoch, session_seq).
@@ -53,6 +53,10 @@ pub enum SessionEvent {
     UsageUpdate { used_tokens: u64, window_tokens: u64 },
     /// The assistant message and all its results are in the store.
     StepCommitted { message_id: MessageId, message: AssistantMessage, results: Vec<ToolResult> },
+    /// The session has a title now, or another one.
+    TitleChanged { title: String },
+    /// Model, mode or effort are others now: all of them as they stand.
+    SettingsChanged(SessionSettings),
     /// Something that the user should know; never needed to follow the session.
     Notice { kind: NoticeKind, text: String },
     /// The terminal event: once per turn, after all its output.

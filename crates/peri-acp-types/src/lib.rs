@@ -5,21 +5,25 @@
 //! Must not: do I/O, read a clock, know a wire format or a stored form. Everything here builds for wasm32.
 
 pub mod context;
+pub mod elicitation;
 pub mod error;
 pub mod event;
 pub mod ids;
 pub mod message;
 pub mod permission;
 pub mod ports;
+pub mod settings;
 pub mod thread;
 pub mod tool;
 
 pub use context::*;
+pub use elicitation::*;
 pub use error::*;
 pub use event::*;
 pub use ids::*;
 pub use message::*;
 pub use permission::*;
+pub use settings::*;
 pub use thread::*;
 pub use tool::*;
 

@@ -86,6 +86,8 @@ impl SessionDesk {
             | SessionEvent::LlmCallEnd { .. }
             | SessionEvent::UsageUpdate { .. }
             | SessionEvent::StepCommitted { .. }
+            | SessionEvent::TitleChanged { .. }
+            | SessionEvent::SettingsChanged(_)
             | SessionEvent::Notice { .. } => return,
         }
         drop(state);

@@ -1,7 +1,8 @@
 //! Hook points: how a capability or a rule is mounted on a session without the loop knowing it.
 
 use peri_acp_types::{
-    AttemptId, CancellationToken, NoticeKind, SessionEpoch, SessionId, ToolCall, ToolOutput, ToolSpec, TurnId,
+    AttemptId, CancellationToken, CommandSpec, NoticeKind, PermissionMode, SessionEpoch, SessionId, ToolCall,
+    ToolOutput, ToolSpec, TurnId,
 };
 
 /// An aspect of a session. The chain's order is contract: hooks run from first to last.
@@ -17,6 +18,27 @@ pub trait Middleware: Send + Sync {
     async fn open(&self, session: &SessionScope) -> Contribution {
         let _ = session;
         Contribution::default()
+    }
+
+    /// Called on every middleware before any of them judges: a call of a tool that stands for another one becomes that
+    /// other one, so that rules, people and servers see what would really run. The transcript keeps what the model said.
+    async fn resolve_call(&self, call: &mut PendingCall) {
+        let _ = call;
+    }
+
+    /// Runs a command that it contributed: gives the text that the model is shown in place of it. `name` is without the
+    /// slash, `input` is what follows it, trimmed. None where the command is not its own.
+    ///
+    /// # Errors
+    /// A text for the user; no turn begins then.
+    async fn run_command(&self, name: &str, input: &str) -> Option<Result<String, String>> {
+        let _ = (name, input);
+        None
+    }
+
+    /// The session has another mode from now on, also for calls that wait for an answer.
+    async fn permission_mode_changed(&self, mode: PermissionMode) {
+        let _ = mode;
     }
 
     /// Judges a call before it runs. The first refusal counts and becomes the call's result.
@@ -56,6 +78,8 @@ pub struct Contribution {
     pub tools: Vec<ToolSpec>,
     /// Goes into the system prompt when the session is created, and is frozen with it.
     pub prompt_parts: Vec<String>,
+    /// What a prompt that begins with a slash may run.
+    pub commands: Vec<CommandSpec>,
     pub notices: Vec<(NoticeKind, String)>,
 }
 

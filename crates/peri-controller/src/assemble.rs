@@ -35,7 +35,8 @@ pub(crate) async fn assemble(
     let roots = roots(ports, &cwd, settings).await;
     let mut notices: Vec<(NoticeKind, String)> =
         resolution.diagnostics.iter().map(|diagnostic| (NoticeKind::Configuration, diagnostic.to_string())).collect();
-    notices.extend(params.offered_servers.iter().map(|name| {
+    notices.extend(params.offered_servers.iter().map(|server| {
+        let name = &server.name;
         (
             NoticeKind::Capability,
             format!("MCP server `{name}` is not used: servers from a client are not supported yet"),

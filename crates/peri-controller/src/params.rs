@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use peri_acp_types::ports::{
-    Clock, ConfigSource, ContextSource, HttpTransport, IdSource, McpConnector, PathResolver, Spawner, ThreadStore,
-    TrustStore, UserInteractionBroker,
+    Clock, ConfigSource, ContextSource, HttpTransport, IdSource, McpConnector, McpTransport, PathResolver, Spawner,
+    ThreadStore, TrustStore, UserInteractionBroker,
 };
 use peri_acp_types::{PermissionMode, SessionEpoch, SessionId, Thread};
 use peri_config::CommandLineOverlay;
@@ -42,10 +42,17 @@ pub struct LiteParams {
     pub agent: String,
     /// Absolute; links are resolved.
     pub cwd: String,
-    /// Names of MCP servers that the client offers. None is used yet; each is named in a notice.
-    pub offered_servers: Vec<String>,
+    /// MCP servers that the client offers, in its order.
+    pub offered_servers: Vec<OfferedServer>,
     /// The way to whoever can answer for this session.
     pub broker: Arc<dyn UserInteractionBroker>,
+}
+
+/// An MCP server of the client's choice.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OfferedServer {
+    pub name: String,
+    pub transport: McpTransport,
 }
 
 /// A session that runs here now.

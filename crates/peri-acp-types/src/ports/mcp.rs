@@ -18,7 +18,7 @@ pub trait McpConnector: Send + Sync {
 }
 
 /// A server, and what the session grants it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct McpServerSpec {
     /// The configured name, or the module name of a builtin server.
     pub name: String,
@@ -28,16 +28,21 @@ pub struct McpServerSpec {
 }
 
 /// How a server is reached.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum McpTransport {
     /// In this process, by an in-memory pair.
     Builtin(BuiltinSettings),
+    /// A process that speaks on its standard input and output.
     Stdio {
+        /// Looked up in PATH unless it holds a slash.
         command: String,
         args: Vec<String>,
-        env: BTreeMap<String, String>,
+        /// On top of Peri's own environment. Secret: tokens are handed over this way.
+        env: BTreeMap<String, super::Secret>,
     },
+    /// MCP's streamable HTTP.
     Http {
+        /// Absolute `http` or `https` URL.
         url: String,
         headers: Vec<(String, super::HeaderValue)>,
     },

@@ -18,12 +18,19 @@ pub use process::*;
 pub use runtime::*;
 pub use store::*;
 
-use crate::{PermissionAnswer, PermissionRequest};
+use crate::{ElicitationAnswer, ElicitationRequest, PermissionAnswer, PermissionRequest};
 
-/// The way to a person: one contract for approvals (and, later, questions). Implemented at the protocol edge.
+/// The way to a person: one contract for approvals and questions. Implemented at the protocol edge.
 #[async_trait::async_trait]
 pub trait UserInteractionBroker: Send + Sync {
     /// Asks and waits, for as long as the person takes. Never fails: what goes wrong is an answer that refuses.
     /// Dropping the future withdraws the question.
     async fn request_permission(&self, request: PermissionRequest) -> PermissionAnswer;
+
+    /// Shows a form and waits, for as long as the person takes. Never fails; where nobody can be asked, which is the
+    /// default, the answer is [`ElicitationAnswer::Cancelled`] at once. Dropping the future withdraws the form.
+    async fn elicit(&self, request: ElicitationRequest) -> ElicitationAnswer {
+        let _ = request;
+        ElicitationAnswer::Cancelled
+    }
 }

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use agent_client_protocol::v1::schema::{
-    ContentChunk, Notice, NoticeSeverity, SessionUpdate, ToolCallUpdateFields, UsageUpdate,
+    ContentChunk, CurrentModeUpdate, Notice, NoticeSeverity, SessionInfoUpdate, SessionUpdate, ToolCallUpdateFields,
+    UsageUpdate,
 };
 use peri_acp_types::{
     AgentEvent, Envelope, NoticeKind, SessionEvent, ToolCallId, ToolOutput, ToolResult, TurnId, as_millis,
@@ -92,6 +93,14 @@ impl SessionView {
                     results: results.iter().map(extension::step_result).collect(),
                 };
                 (ends, Some(body))
+            }
+            SessionEvent::TitleChanged { title } => {
+                let update = SessionInfoUpdate::new().title(title.clone());
+                (vec![SessionUpdate::SessionInfoUpdate(update)], None)
+            }
+            SessionEvent::SettingsChanged(settings) => {
+                let mode = CurrentModeUpdate::new(settings.permission_mode.as_str());
+                (vec![SessionUpdate::CurrentModeUpdate(mode)], None)
             }
             SessionEvent::Notice { kind, text } => {
                 let body = EventBody::Notice { kind: extension::notice_kind(*kind), text: text.clone() };

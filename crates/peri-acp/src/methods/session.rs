@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{
-    CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, ListSessionsRequest,
-    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest, NewSessionResponse,
-    ResumeSessionRequest, ResumeSessionResponse, SystemPrompt,
+    CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, HttpHeader,
+    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, McpServer, McpServerHttp,
+    McpServerStdio, NewSessionRequest, NewSessionResponse, ResumeSessionRequest, ResumeSessionResponse, SystemPrompt,
 };
 use agent_client_protocol::{Error, JsonRpcResponse};
-use peri_acp_types::ports::ThreadQuery;
+use peri_acp_types::ports::{HeaderValue, McpTransport, Secret, ThreadQuery};
 use peri_acp_types::{SessionId, Thread};
-use peri_controller::{ControllerError, LiteParams, LoadedSession, OpenedSession, SessionFacts};
+use peri_controller::{ControllerError, LiteParams, LoadedSession, OfferedServer, OpenedSession, SessionFacts};
 
 use super::{ToClient, beside, too_many};
 use crate::broker::AcpBroker;
@@ -154,7 +154,7 @@ impl Setup {
         Ok(LiteParams {
             agent: "main".to_owned(),
             cwd: path_text(self.cwd)?,
-            offered_servers: self.mcp_servers.iter().map(server_name).collect(),
+            offered_servers: self.mcp_servers.into_iter().map(offered_server).collect::<Result<_, Error>>()?,
             broker: Arc::new(broker),
         })
     }
@@ -234,11 +234,26 @@ fn path_text(path: PathBuf) -> Result<String, Error> {
     path.into_os_string().into_string().map_err(|_| invalid_params("a path must be UTF-8"))
 }
 
-fn server_name(server: &McpServer) -> String {
+/// A server of the client's, as the controller knows it.
+///
+/// # Errors
+/// -32602 where it is of a kind that is not offered.
+fn offered_server(server: McpServer) -> Result<OfferedServer, Error> {
     match server {
-        McpServer::Http(server) => server.name.clone(),
-        McpServer::Sse(server) => server.name.clone(),
-        McpServer::Stdio(server) => server.name.clone(),
-        _ => "of a later protocol".to_owned(),
+        McpServer::Stdio(McpServerStdio { name, command, args, env, .. }) => {
+            let env = env.into_iter().map(|variable| (variable.name, Secret::new(variable.value))).collect();
+            let transport = McpTransport::Stdio { command: path_text(command)?, args, env };
+            Ok(OfferedServer { name, transport })
+        }
+        McpServer::Http(McpServerHttp { name, url, headers, .. }) => {
+            let secret = |header: HttpHeader| (header.name, HeaderValue::Secret(Secret::new(header.value)));
+            let transport = McpTransport::Http { url, headers: headers.into_iter().map(secret).collect() };
+            Ok(OfferedServer { name, transport })
+        }
+        McpServer::Sse(server) => Err(invalid_params(&format!(
+            "MCP server `{}`: the SSE transport is not offered; use streamable HTTP or stdio",
+            server.name
+        ))),
+        _ => Err(invalid_params("an MCP server has a transport that is not known here")),
     }
 }

@@ -111,6 +111,9 @@ impl Turn {
 
     async fn judge(&self, pending: &mut PendingCall) -> Option<ToolOutput> {
         for middleware in &self.core.middlewares {
+            middleware.resolve_call(pending).await;
+        }
+        for middleware in &self.core.middlewares {
             if let CallVerdict::Refuse(output) = middleware.before_call(pending).await {
                 return Some(output);
             }

@@ -2,7 +2,7 @@
 
 use peri_acp_types::ports::{McpTransport, ThreadQuery, TrustState};
 use peri_acp_types::{Content, PermissionMode, SessionEvent};
-use peri_controller::{ControllerError, LiteParams, Persistence, StampedEvents};
+use peri_controller::{ControllerError, LiteParams, OfferedServer, Persistence, StampedEvents};
 use peri_testkit::fake_model::FakeAnswer;
 
 use crate::world::{CWD, Settings, World, params};
@@ -73,7 +73,13 @@ async fn an_untrusted_workspace_changes_nothing_and_is_named_once() {
 #[tokio::test]
 async fn servers_that_a_client_brings_are_named() {
     let world = World::new(Settings::default());
-    let params = LiteParams { offered_servers: vec!["theirs".to_owned()], ..params(CWD) };
+    let params = LiteParams {
+        offered_servers: vec![OfferedServer {
+            name: "theirs".to_owned(),
+            transport: McpTransport::Http { url: "http://127.0.0.1:1/".to_owned(), headers: Vec::new() },
+        }],
+        ..params(CWD)
+    };
     let mut opened = world.controller.new_session(params, None).await.expect("a session");
     assert!(notices(&mut opened.events, 1).await[0].contains("`theirs`"));
 }
