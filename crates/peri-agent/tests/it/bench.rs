@@ -190,7 +190,7 @@ impl Middleware for FakeTools {
             spec("hang", ToolKind::Execute),
             spec("panic", ToolKind::Other),
         ];
-        Contribution { tools, prompt_parts: vec!["Tools are fake.".into()], notices: Vec::new() }
+        Contribution { tools, prompt_parts: vec!["Tools are fake.".into()], ..Contribution::default() }
     }
 
     async fn before_call(&self, _call: &mut PendingCall) -> CallVerdict {
