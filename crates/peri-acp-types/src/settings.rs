@@ -2,6 +2,9 @@
 
 use crate::PermissionMode;
 
+/// Tokens of an answer where neither settings nor the model say, for the protocols that want a figure.
+pub const DEFAULT_MAX_OUTPUT_TOKENS: u32 = 32_000;
+
 /// How much a model should think before it answers, in the field's words. What it costs is the provider's business.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {

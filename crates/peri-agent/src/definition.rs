@@ -54,7 +54,8 @@ pub struct SessionPorts {
 pub struct SessionLimits {
     /// Requests to the model within one turn; None: no bound.
     pub max_turn_requests: Option<u32>,
-    pub max_output_tokens: u32,
+    /// Tokens that one answer may have, where settings say so. The model's own limit still holds.
+    pub max_output_tokens: Option<u32>,
     pub thinking: Thinking,
     pub retry: RetryPolicy,
     /// The same call with the same result this many times in a row: a notice to the model; once more as often: the turn
@@ -80,7 +81,7 @@ impl Default for SessionLimits {
     fn default() -> SessionLimits {
         SessionLimits {
             max_turn_requests: None,
-            max_output_tokens: 32_000,
+            max_output_tokens: None,
             thinking: Thinking::Unset,
             retry: RetryPolicy::default(),
             loop_guard: 4,

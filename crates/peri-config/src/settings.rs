@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use peri_acp_types::PermissionMode;
 use peri_acp_types::ports::{HeaderValue, Secret};
+use peri_acp_types::{DEFAULT_MAX_OUTPUT_TOKENS, PermissionMode};
 use serde_json::{Map, Value, json};
 
 use crate::{ConfigError, ModelDocument, ModelRef, Origin, PermissionRule, Protocol};
@@ -17,10 +17,6 @@ use crate::{ConfigError, ModelDocument, ModelRef, Origin, PermissionRule, Protoc
 pub const DEFAULT_PROVIDER: &str = "anthropic";
 /// The model of [`DEFAULT_PROVIDER`] where neither settings nor `ANTHROPIC_MODEL` choose one.
 pub const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
-/// Tokens of the context window of a model of which settings say nothing.
-pub const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
-/// Tokens of an answer where `maxOutputTokens` is not set.
-pub const DEFAULT_MAX_OUTPUT_TOKENS: u32 = 32_000;
 /// What a display shows in a secret's place.
 pub const REDACTED: &str = "[redacted]";
 
@@ -35,7 +31,7 @@ pub struct Settings {
     pub env: BTreeMap<String, Secret>,
     /// Requests to the model within one turn, at least 1. None: no bound.
     pub max_turns: Option<u32>,
-    /// What was asked for; [`ResolvedModel::max_output_tokens`] is what a model can give of it.
+    /// What was asked for; the model's own limit still holds.
     pub max_output_tokens: Option<u32>,
     /// Tokens for thoughts, at least 1024. None: the request does not mention it.
     pub thinking_budget: Option<u32>,
@@ -120,10 +116,10 @@ pub struct ResolvedModel {
     pub headers: Vec<(String, HeaderValue)>,
     /// The model's id at the provider.
     pub model: String,
-    /// Tokens, output included.
-    pub context_window: u64,
-    /// Tokens, thoughts included. At most half of the window.
-    pub max_output_tokens: u32,
+    /// Tokens of its context window, output included; None where settings do not state them.
+    pub context_window: Option<u64>,
+    /// The most tokens of one answer; None where settings do not state them.
+    pub max_output_tokens: Option<u32>,
 }
 
 /// As a refusal names it: ``rule `Bash(rm:*)` from /path/settings.json``.
@@ -188,10 +184,10 @@ impl Settings {
             return Err(ConfigError::UnknownProvider { model: model.clone(), known: self.provider_names() });
         };
         let limits = provider.models.get(model.model()).copied().unwrap_or_default();
-        let context_window = limits.context_window.unwrap_or(DEFAULT_CONTEXT_WINDOW);
-        let max_output_tokens = self.output_tokens(limits.max_output_tokens, context_window);
-        if let Some(budget) = self.thinking_budget.filter(|budget| *budget >= max_output_tokens) {
-            return Err(ConfigError::ThinkingBudget { model: model.clone(), budget, max_output: max_output_tokens });
+        let ModelDocument { context_window, max_output_tokens } = limits;
+        let max_output = self.output_tokens(max_output_tokens, context_window);
+        if let Some(budget) = self.thinking_budget.filter(|budget| *budget >= max_output) {
+            return Err(ConfigError::ThinkingBudget { model: model.clone(), budget, max_output });
         }
         let header = |(name, value): (&String, &Secret)| (name.clone(), HeaderValue::Secret(value.clone()));
         Ok(ResolvedModel {
@@ -250,10 +246,10 @@ impl Settings {
         self.providers.keys().cloned().collect()
     }
 
-    /// What was asked for, within what the model can give and without crowding the input out of its window.
-    fn output_tokens(&self, limit: Option<u32>, context_window: u64) -> u32 {
+    /// What an answer may have as far as settings tell, without crowding the input out of the window.
+    fn output_tokens(&self, limit: Option<u32>, context_window: Option<u64>) -> u32 {
         let asked = self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT_TOKENS);
-        let half_window = u32::try_from(context_window / 2).unwrap_or(u32::MAX);
+        let half_window = context_window.and_then(|window| u32::try_from(window / 2).ok()).unwrap_or(u32::MAX);
         asked.min(limit.unwrap_or(u32::MAX)).min(half_window)
     }
 }

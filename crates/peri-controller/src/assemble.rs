@@ -31,7 +31,6 @@ pub(crate) async fn assemble(
     let resolution = peri_config::load(ports.config.as_ref(), ports.trust.as_ref(), &cwd, &ports.overlay).await?;
     let settings = &resolution.settings;
     let model = settings.provider_for(settings.chosen_model()?)?;
-    let max_output_tokens = model.max_output_tokens;
     let roots = roots(ports, &cwd, settings).await;
     let mut notices: Vec<(NoticeKind, String)> =
         resolution.diagnostics.iter().map(|diagnostic| (NoticeKind::Configuration, diagnostic.to_string())).collect();
@@ -48,7 +47,7 @@ pub(crate) async fn assemble(
             session_id,
             parent: None,
             definition: definition(&params.agent, settings)?,
-            limits: limits(settings, max_output_tokens),
+            limits: limits(settings),
             model: models.connect(endpoint(settings, model)?),
             middlewares: chain(ports, &params, &resolution, &cwd, &roots),
             cwd,
@@ -97,14 +96,15 @@ fn endpoint(settings: &Settings, model: ResolvedModel) -> Result<ModelEndpoint, 
         headers: model.headers,
         model: model.model,
         context_window: model.context_window,
+        max_output_tokens: model.max_output_tokens,
         idle_timeout: settings.retry.idle_timeout,
     })
 }
 
-fn limits(settings: &Settings, max_output_tokens: u32) -> SessionLimits {
+fn limits(settings: &Settings) -> SessionLimits {
     SessionLimits {
         max_turn_requests: settings.max_turns,
-        max_output_tokens,
+        max_output_tokens: settings.max_output_tokens,
         thinking: settings.thinking_budget.map_or(Thinking::Unset, Thinking::Budget),
         retry: RetryPolicy {
             max_attempts: settings.retry.max_attempts,

@@ -13,9 +13,12 @@ use crate::exchange::Exchange;
 use crate::failure::{FailureContext, Progress};
 use crate::fold::{AnswerFold, CallIds};
 use crate::wire::Wire;
-use crate::{LanguageModel, ModelEndpoint, ModelProtocol, ModelRequest, ModelStream, ModelStreamEvent};
+use crate::{LanguageModel, ModelEndpoint, ModelLimits, ModelProtocol, ModelRequest, ModelStream, ModelStreamEvent};
 
 const USER_AGENT: &str = concat!("peri/", env!("CARGO_PKG_VERSION"));
+
+/// Tokens of the context window of a model of which nobody says anything.
+const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
 
 /// The model at that endpoint. Nothing is sent before a stream is read.
 pub fn connect(endpoint: ModelEndpoint, http: Arc<dyn HttpTransport>, clock: Arc<dyn Clock>) -> Arc<dyn LanguageModel> {
@@ -59,8 +62,11 @@ impl<W: Wire> LanguageModel for HttpModel<W> {
         &self.name
     }
 
-    fn context_window(&self) -> u64 {
-        self.endpoint.context_window
+    fn limits(&self) -> ModelLimits {
+        ModelLimits {
+            context_window: self.endpoint.context_window.unwrap_or(DEFAULT_CONTEXT_WINDOW),
+            max_output_tokens: self.endpoint.max_output_tokens,
+        }
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {

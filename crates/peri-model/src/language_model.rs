@@ -1,7 +1,9 @@
 //! The one trait through which an agent reaches a model.
 
-use peri_acp_types::ports::{HeaderValue, Secret};
 use std::time::Duration;
+
+use futures::future::BoxFuture;
+use peri_acp_types::ports::{HeaderValue, Secret};
 
 use crate::{ModelRequest, ModelStream};
 
@@ -10,8 +12,14 @@ pub trait LanguageModel: Send + Sync {
     /// `PROVIDER/MODEL`, for messages and records.
     fn name(&self) -> &str;
 
-    /// Tokens that fit the model's context window, output included.
-    fn context_window(&self) -> u64;
+    /// How much the model takes and gives, as far as is known now: what was learned since the last call is in it.
+    fn limits(&self) -> ModelLimits;
+
+    /// Asks the endpoint for limits that settings do not state; what it says is in [`LanguageModel::limits`] from then on.
+    /// Never fails and takes no longer than a few seconds: without an answer the defaults stay. May be dropped.
+    fn learn_limits(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// Sends the request. Everything that can go wrong is the stream's terminal event. Dropping the stream aborts.
     fn stream(&self, request: ModelRequest) -> ModelStream;
@@ -20,6 +28,15 @@ pub trait LanguageModel: Send + Sync {
     fn estimate_tokens(&self, bytes: u64) -> u64 {
         bytes.div_ceil(4)
     }
+}
+
+/// How much a model takes and gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ModelLimits {
+    /// Tokens that fit its context window, output included.
+    pub context_window: u64,
+    /// The most tokens that one of its answers can have; None where nobody said.
+    pub max_output_tokens: Option<u32>,
 }
 
 /// Where a model is and how to speak to it. Comes from settings.
@@ -36,7 +53,10 @@ pub struct ModelEndpoint {
     pub headers: Vec<(String, HeaderValue)>,
     /// The model's id at the provider.
     pub model: String,
-    pub context_window: u64,
+    /// Tokens of the context window, output included, where settings state them.
+    pub context_window: Option<u64>,
+    /// The most tokens that one answer can have, where settings state them.
+    pub max_output_tokens: Option<u32>,
     /// No byte for so long on an open stream, or no answer at all: idle timeout.
     pub idle_timeout: Duration,
 }

@@ -1,6 +1,6 @@
 //! What a model is asked. Domain words only: each adapter knows how its wire says them.
 
-use peri_acp_types::{AssistantPart, Content, ToolResult, ToolSpec};
+use peri_acp_types::{AssistantPart, Content, DEFAULT_MAX_OUTPUT_TOKENS, Effort, ToolResult, ToolSpec};
 
 /// One request, whole. Two requests of a session differ only at the end of `messages`, so that the provider's prompt
 /// cache holds.
@@ -10,9 +10,18 @@ pub struct ModelRequest {
     pub system: Vec<String>,
     pub tools: Vec<ToolSpec>,
     pub messages: Vec<ModelMessage>,
-    /// The most tokens that the answer may have, thoughts included.
-    pub max_output_tokens: u32,
+    /// The most tokens that the answer may have, thoughts included, by settings or the model's limit. None: neither says.
+    pub max_output_tokens: Option<u32>,
+    /// What the context window has left for the answer, as far as is known; at least 1. A provider refuses more.
+    pub output_room: u32,
     pub thinking: Thinking,
+}
+
+impl ModelRequest {
+    /// The tokens to ask for, by a protocol that wants a figure in every request.
+    pub fn output_tokens(&self) -> u32 {
+        self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT_TOKENS).min(self.output_room).max(1)
+    }
 }
 
 /// A message as the model sees it.
@@ -32,4 +41,6 @@ pub enum Thinking {
     Unset,
     /// At most so many tokens.
     Budget(u32),
+    /// As much as the provider holds right for that word.
+    Effort(Effort),
 }

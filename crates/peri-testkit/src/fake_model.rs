@@ -8,7 +8,7 @@ use futures::stream::{self, StreamExt};
 use peri_acp_types::{
     AssistantPart, ModelFailure, ModelFailureKind, ModelStop, Thought, ToolArguments, ToolCall, ToolCallId, Usage,
 };
-use peri_model::{LanguageModel, ModelAnswer, ModelRequest, ModelStream, ModelStreamEvent};
+use peri_model::{LanguageModel, ModelAnswer, ModelLimits, ModelRequest, ModelStream, ModelStreamEvent};
 
 use crate::gate::Gate;
 use crate::invariants::check_requests;
@@ -149,8 +149,8 @@ impl LanguageModel for FakeModel {
         "fake/model"
     }
 
-    fn context_window(&self) -> u64 {
-        200_000
+    fn limits(&self) -> ModelLimits {
+        ModelLimits { context_window: 200_000, max_output_tokens: None }
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {

@@ -73,7 +73,14 @@ mod tests {
 
     fn request(messages: Vec<ModelMessage>) -> ModelRequest {
         let system = vec!["s".to_owned()];
-        ModelRequest { system, tools: vec![], messages, max_output_tokens: 1, thinking: Thinking::Unset }
+        ModelRequest {
+            system,
+            tools: vec![],
+            messages,
+            max_output_tokens: None,
+            output_room: 1,
+            thinking: Thinking::Unset,
+        }
     }
 
     fn user(text: &str) -> ModelMessage {

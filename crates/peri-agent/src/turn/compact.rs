@@ -39,7 +39,7 @@ impl Turn {
     pub(super) async fn compact(&mut self) {
         let warned = self.context.warned;
         self.context = ContextFigure { warned, ..ContextFigure::of(&self.thread) };
-        let (used, window) = (self.context_tokens(), self.core.model.context_window());
+        let (used, window) = (self.context_tokens(), self.core.model.limits().context_window);
         if warned || used * 100 < window * WARN_AT_PERCENT {
             return;
         }

@@ -83,20 +83,31 @@ impl Turn {
             system: self.core.system.clone(),
             tools: self.core.tools.clone(),
             messages: model_messages(&self.thread.messages, self.core.model.name()),
-            max_output_tokens: self.output_tokens(),
+            max_output_tokens: self.max_output_tokens(),
+            output_room: self.output_room(),
             thinking: self.core.limits.thinking,
         }
     }
 
-    /// The configured limit, or what the window has left: a provider refuses a request that asks for more.
-    fn output_tokens(&self) -> u32 {
+    /// What was asked for, within what the model can give.
+    fn max_output_tokens(&self) -> Option<u32> {
+        let (asked, limit) = (self.core.limits.max_output_tokens, self.core.model.limits().max_output_tokens);
+        match (asked, limit) {
+            (Some(asked), Some(limit)) => Some(asked.min(limit)),
+            (asked, limit) => asked.or(limit),
+        }
+    }
+
+    /// What the window has left, and never more than half of it: the input needs room too.
+    fn output_room(&self) -> u32 {
         let least = match self.core.limits.thinking {
-            Thinking::Unset => LEAST_OUTPUT_TOKENS,
+            Thinking::Unset | Thinking::Effort(_) => LEAST_OUTPUT_TOKENS,
             Thinking::Budget(budget) => budget.saturating_add(LEAST_OUTPUT_TOKENS),
         };
-        let left = self.core.model.context_window().saturating_sub(self.context_tokens());
-        let left = u32::try_from(left).unwrap_or(u32::MAX).max(least);
-        self.core.limits.max_output_tokens.min(left)
+        let window = self.core.model.limits().context_window;
+        let left = window.saturating_sub(self.context_tokens());
+        let figure = |tokens: u64| u32::try_from(tokens).unwrap_or(u32::MAX);
+        figure(left).max(least).min(figure(window / 2)).max(1)
     }
 
     async fn account(&mut self, answer: &ModelAnswer) {
@@ -106,7 +117,7 @@ impl Turn {
         self.emit(SessionEvent::LlmCallEnd { model, usage: answer.usage }).await;
         let used_tokens = answer.usage.context_tokens();
         if used_tokens > 0 {
-            let window_tokens = self.core.model.context_window();
+            let window_tokens = self.core.model.limits().context_window;
             self.emit(SessionEvent::UsageUpdate { used_tokens, window_tokens }).await;
         }
     }

@@ -217,13 +217,13 @@ async fn the_wait_between_attempts_follows_the_provider() {
 #[tokio::test]
 async fn a_full_window_lowers_the_limit_of_the_answer_and_warns_once() {
     let window_tokens = 200_000;
-    let limits = SessionLimits { max_output_tokens: 32_000, ..SessionLimits::default() };
+    let limits = SessionLimits { max_output_tokens: Some(32_000), ..SessionLimits::default() };
     let mut bench =
         Bench::with(Setup { limits, ..Setup::default() }, [FakeAnswer::text("x"), FakeAnswer::text("y")]).await;
     bench.prompt("short").await;
     // Four bytes a token: some 190,000 tokens.
     let events = bench.prompt(&"word".repeat(190_000)).await;
-    let asked: Vec<u32> = bench.model.requests().iter().map(|request| request.max_output_tokens).collect();
+    let asked: Vec<u32> = bench.model.requests().iter().map(|request| request.output_tokens()).collect();
     assert!(matches!(asked.as_slice(), [32_000, lowered] if *lowered < 10_000), "{asked:?} of {window_tokens}");
     let warnings = events.iter().filter(|event| matches!(event, SessionEvent::Notice { .. }));
     assert_eq!(warnings.count(), 1);

@@ -1,7 +1,7 @@
 //! From a model's name to everything that a request needs.
 
 use peri_acp_types::ports::HeaderValue;
-use peri_config::{DEFAULT_CONTEXT_WINDOW, DEFAULT_MAX_OUTPUT_TOKENS, ModelRef, Protocol, ResolvedModel};
+use peri_config::{ModelRef, Protocol, ResolvedModel};
 
 use crate::memory::{USER, World};
 
@@ -14,7 +14,9 @@ fn resolved(world: &World) -> String {
     match settings.chosen_model().and_then(|model| settings.provider_for(model)) {
         Ok(ResolvedModel { provider, model, base_url, api_key, context_window, max_output_tokens, .. }) => {
             let key = api_key.map_or("-".to_owned(), |key| key.reveal().to_owned());
-            format!("{provider} {model} {base_url} {key} {context_window}/{max_output_tokens}")
+            let window = context_window.map_or("-".to_owned(), |tokens| tokens.to_string());
+            let output = max_output_tokens.map_or("-".to_owned(), |tokens| tokens.to_string());
+            format!("{provider} {model} {base_url} {key} {window}/{output}")
         }
         Err(error) => format!("error: {error}"),
     }
@@ -32,20 +34,20 @@ fn with(document: &str) -> World {
 #[test]
 fn the_environment_makes_a_provider_where_settings_name_none() {
     let key = || World::new().var("ANTHROPIC_API_KEY", "k");
-    check(key(), "anthropic claude-sonnet-5-5 https://api.anthropic.com k 200000/32000");
-    check(key().var("ANTHROPIC_MODEL", "m"), "anthropic m https://api.anthropic.com k 200000/32000");
+    check(key(), "anthropic claude-sonnet-5-5 https://api.anthropic.com k -/-");
+    check(key().var("ANTHROPIC_MODEL", "m"), "anthropic m https://api.anthropic.com k -/-");
     check(
         key().var("ANTHROPIC_MODEL", "m").var("PERI_MODEL", "anthropic/n"),
-        "anthropic n https://api.anthropic.com k 200000/32000",
+        "anthropic n https://api.anthropic.com k -/-",
     );
     check(
         key().var("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/"),
-        "anthropic claude-sonnet-5-5 http://127.0.0.1:9 k 200000/32000",
+        "anthropic claude-sonnet-5-5 http://127.0.0.1:9 k -/-",
     );
     // A local endpoint may want no key.
     check(
         World::new().var("ANTHROPIC_BASE_URL", "http://127.0.0.1:9"),
-        "anthropic claude-sonnet-5-5 http://127.0.0.1:9 - 200000/32000",
+        "anthropic claude-sonnet-5-5 http://127.0.0.1:9 - -/-",
     );
     check(
         key().var("ANTHROPIC_BASE_URL", "127.0.0.1:9"),
@@ -87,8 +89,8 @@ fn a_model_of_nobody() {
 fn keys() {
     let document = |key: &str| format!(r#"{{"model": "p/m", "providers": {{"p": {{"protocol": "anthropic"{key}}}}}}}"#);
     let from_env = document(r#", "apiKeyEnv": "K""#);
-    check(with(&from_env).var("K", "k"), "p m https://api.anthropic.com k 200000/32000");
-    check(with(&from_env).var("K", " k\n"), "p m https://api.anthropic.com k 200000/32000");
+    check(with(&from_env).var("K", "k"), "p m https://api.anthropic.com k -/-");
+    check(with(&from_env).var("K", " k\n"), "p m https://api.anthropic.com k -/-");
     let missing = format!(
         "error: provider `p` ({USER}) takes its key from the environment variable K, which is not set; set it, or name \
          another in `providers.p.apiKeyEnv`"
@@ -99,8 +101,8 @@ fn keys() {
         with(&from_env).var("K", "a b"),
         "error: the key of provider `p` (environment variable K) holds characters that no HTTP header may carry; copy it anew",
     );
-    check(with(&document(r#", "apiKey": "k""#)), "p m https://api.anthropic.com k 200000/32000");
-    check(with(&document("")), "p m https://api.anthropic.com - 200000/32000");
+    check(with(&document(r#", "apiKey": "k""#)), "p m https://api.anthropic.com k -/-");
+    check(with(&document("")), "p m https://api.anthropic.com - -/-");
 }
 
 #[test]
@@ -111,14 +113,12 @@ fn limits() {
         ))
     };
     let limits_of = |world: World| resolved(&world).rsplit(' ').next().unwrap().to_owned();
-    let defaults = format!("{DEFAULT_CONTEXT_WINDOW}/{DEFAULT_MAX_OUTPUT_TOKENS}");
-    assert_eq!(limits_of(document("", "")), defaults);
-    assert_eq!(limits_of(document("", r#""contextWindow": 8192"#)), "8192/4096");
-    assert_eq!(limits_of(document("", r#""maxOutputTokens": 4000"#)), "200000/4000");
-    assert_eq!(limits_of(document("", r#""maxOutputTokens": 128000"#)), "200000/32000");
-    let asked = r#""maxOutputTokens": 64000,"#;
-    assert_eq!(limits_of(document(asked, r#""maxOutputTokens": 128000"#)), "200000/64000");
-    assert_eq!(limits_of(document(asked, r#""maxOutputTokens": 8000"#)), "200000/8000");
+    // What settings do not state is for the endpoint to tell.
+    assert_eq!(limits_of(document("", "")), "-/-");
+    assert_eq!(limits_of(document("", r#""contextWindow": 8192"#)), "8192/-");
+    assert_eq!(limits_of(document("", r#""maxOutputTokens": 4000"#)), "-/4000");
+    // The user's wish is no limit of the model's.
+    assert_eq!(limits_of(document(r#""maxOutputTokens": 64000,"#, r#""maxOutputTokens": 8000"#)), "-/8000");
     check(
         document(r#""thinking": {"budgetTokens": 4096},"#, r#""maxOutputTokens": 4096"#),
         "error: key `thinking.budgetTokens` (4096) must be less than the 4096 tokens that an answer of p/a/b may have; \

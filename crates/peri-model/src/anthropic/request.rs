@@ -114,7 +114,7 @@ enum CacheControl {
 }
 
 pub(super) fn wire_request<'a>(model: &'a str, request: &'a ModelRequest) -> WireRequest<'a> {
-    let max_tokens = request.max_output_tokens.max(1);
+    let max_tokens = request.output_tokens();
     let mut tools: Vec<_> = request.tools.iter().map(|tool| unmarked(wire_tool(tool))).collect();
     let mut system: Vec<_> = request.system.iter().filter_map(|part| text(part)).map(unmarked).collect();
     let mut messages: Vec<_> = request.messages.iter().filter_map(wire_message).collect();
@@ -131,10 +131,10 @@ pub(super) fn wire_request<'a>(model: &'a str, request: &'a ModelRequest) -> Wir
 
 fn wire_thinking(request: &ModelRequest) -> Option<WireThinking> {
     match request.thinking {
-        Thinking::Unset => None,
+        Thinking::Unset | Thinking::Effort(_) => None,
         Thinking::Budget(tokens) => {
             // The answer needs room beside the thoughts.
-            let budget_tokens = tokens.min(request.max_output_tokens.saturating_sub(1));
+            let budget_tokens = tokens.min(request.output_tokens().saturating_sub(1));
             (budget_tokens >= MIN_THINKING_BUDGET).then_some(WireThinking::Enabled { budget_tokens })
         }
     }

@@ -24,13 +24,21 @@ pub fn endpoint() -> ModelEndpoint {
         api_key: Some(Secret::new(KEY)),
         headers: vec![],
         model: "some-model".into(),
-        context_window: 200_000,
+        context_window: Some(200_000),
+        max_output_tokens: None,
         idle_timeout: IDLE,
     }
 }
 
 pub fn request(messages: Vec<ModelMessage>) -> ModelRequest {
-    ModelRequest { system: vec![], tools: vec![], messages, max_output_tokens: 1000, thinking: Thinking::Unset }
+    ModelRequest {
+        system: vec![],
+        tools: vec![],
+        messages,
+        max_output_tokens: Some(1000),
+        output_room: 100_000,
+        thinking: Thinking::Unset,
+    }
 }
 
 pub fn hello() -> ModelRequest {

@@ -99,7 +99,8 @@ async fn a_whole_request_in_the_words_of_the_wire() {
         system: vec!["You are Peri.".into(), " ".into(), "Be brief.".into()],
         tools: vec![tool],
         messages: vec![user("Hello")],
-        max_output_tokens: 4096,
+        max_output_tokens: Some(4096),
+        output_room: 100_000,
         thinking: Thinking::Budget(10_000),
     };
     let marker = json!({"type": "ephemeral"});
@@ -128,7 +129,8 @@ async fn a_whole_request_in_the_words_of_the_wire() {
 #[tokio::test]
 async fn too_small_a_budget_for_thoughts_is_left_out() {
     for (max_output_tokens, budget) in [(1000, 5000), (5000, 1023)] {
-        let request = ModelRequest { max_output_tokens, thinking: Thinking::Budget(budget), ..hello() };
+        let request =
+            ModelRequest { max_output_tokens: Some(max_output_tokens), thinking: Thinking::Budget(budget), ..hello() };
         assert_eq!(body(request).await.get("thinking"), None);
     }
 }

@@ -13,7 +13,14 @@ use peri_testkit::runtime::{FakeClock, FakeIds, TestSpawner};
 
 fn request(text: &str) -> ModelRequest {
     let messages = vec![ModelMessage::User(vec![Content::Text(text.into())])];
-    ModelRequest { system: vec![], tools: vec![], messages, max_output_tokens: 1, thinking: Thinking::Unset }
+    ModelRequest {
+        system: vec![],
+        tools: vec![],
+        messages,
+        max_output_tokens: None,
+        output_room: 1,
+        thinking: Thinking::Unset,
+    }
 }
 
 #[tokio::test]

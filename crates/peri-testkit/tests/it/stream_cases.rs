@@ -20,7 +20,8 @@ fn endpoint(base_url: String) -> ModelEndpoint {
         api_key: None,
         headers: vec![],
         model: "some-model".into(),
-        context_window: 200_000,
+        context_window: Some(200_000),
+        max_output_tokens: None,
         idle_timeout: Duration::from_secs(60),
     }
 }
@@ -34,7 +35,8 @@ fn hello() -> ModelRequest {
         system: vec!["Be brief.".into()],
         tools: vec![],
         messages: vec![ModelMessage::User(vec![Content::Text("Hello".into())])],
-        max_output_tokens: 1000,
+        max_output_tokens: Some(1000),
+        output_room: 100_000,
         thinking: Thinking::Unset,
     }
 }
