@@ -3,6 +3,7 @@
 //! Owns: the order of the first steps, and the process's runtime. Must not: hold logic that a library should have.
 //! Invariant: libraries never print; whatever a person reads is written here, in this crate.
 
+mod acp;
 mod args;
 mod commands;
 mod composition;
@@ -12,6 +13,7 @@ mod dispatch;
 mod exit;
 mod print;
 mod signals;
+mod stopping;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -54,3 +54,29 @@ Trust is for the files as they are now; a change of one of them voids it.";
 pub const DEMO: &str = "\
 The model is scripted: a small server in this process answers as a model would. All the rest is real: the session, the
 tools, the permission rules, the edit and the test run. Your settings and sessions are not touched.";
+
+pub const ACP_BEFORE: &str = "\
+Serves a client over the Agent Client Protocol: JSON-RPC 2.0, a message a line, on standard input and output. Nothing else
+is written to standard output. Editors start this command; it ends when the client closes its end, and then leaves no
+session running and no child process.";
+
+pub const ACP_SHORT: &str = "How editors start it, and what the options mean to several workspaces: peri acp --help";
+
+pub const ACP: &str = "\
+Examples:
+  Zed, in settings.json:
+    {\"agent_servers\": {\"Peri\": {\"type\": \"custom\", \"command\": \"peri\", \"args\": [\"acp\"]}}}
+  JetBrains, in ~/.jetbrains/acp.json:
+    {\"agent_servers\": {\"Peri\": {\"command\": \"/usr/local/bin/peri\", \"args\": [\"acp\"]}}}
+  by hand:
+    printf '%s\\n' '{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}' | peri acp
+
+Workspaces:
+  The client names the working directory of each session. Options hold for all of them. Settings files are read for each
+  session: yours, and the workspace's own as far as it is trusted (peri trust). Relative paths of options start at the
+  directory in which peri acp is started.
+
+Exit codes:
+  0  the client closed its end         129, 130, 143  hangup, interrupt, termination
+  1  failure                           In every case turns are cancelled, sessions settled, and no child process is left
+  2  usage";

@@ -2,16 +2,20 @@
 //!
 //! Owns: which combinations cannot have their effect. Must not: guess what was meant; a refusal tells what to type.
 
-use super::{OutputFormat, PrintArgs};
+use super::{AcpArgs, OutputFormat, PrintArgs, StoreArg};
 use crate::exit::Failure;
 
 /// The commands that a first word may have meant.
-const COMMANDS: [&str; 5] = ["sessions", "config", "trust", "demo", "completions"];
+const COMMANDS: [&str; 6] = ["acp", "sessions", "config", "trust", "demo", "completions"];
 
 pub(super) fn check_print(args: &PrintArgs) -> Result<(), Failure> {
     check_prompt(args)?;
     check_session(args)?;
     check_format(args)
+}
+
+pub(super) fn check_acp(args: &AcpArgs) -> Result<(), Failure> {
+    check_store(args.no_session_persistence, &args.store)
 }
 
 fn no_print() -> Failure {
@@ -50,7 +54,7 @@ fn check_session(args: &PrintArgs) -> Result<(), Failure> {
         )
         .hint("leave --session-id out, or the other"));
     }
-    if args.continues() && args.append_system_prompt.is_some() {
+    if args.continues() && args.model.append_system_prompt.is_some() {
         return Err(Failure::usage(
             "--append-system-prompt has no effect on a session that exists: its system prompt is fixed when it begins",
         )
@@ -60,13 +64,18 @@ fn check_session(args: &PrintArgs) -> Result<(), Failure> {
         return Err(Failure::usage("--no-session-persistence keeps nothing, so there is nothing to go on in")
             .hint("leave --no-session-persistence out"));
     }
-    if args.no_session_persistence && args.store.db_path.is_some() {
-        return Err(Failure::usage("--db-path has no effect with --no-session-persistence").hint("give one of them"));
-    }
+    check_store(args.no_session_persistence, &args.store)?;
     if args.resume.as_deref().is_some_and(|id| id.trim().is_empty()) {
         return Err(Failure::usage("--resume wants the id of a session, or its beginning").hint("peri sessions list"));
     }
     Ok(())
+}
+
+fn check_store(keeps_nothing: bool, store: &StoreArg) -> Result<(), Failure> {
+    match keeps_nothing && store.db_path.is_some() {
+        true => Err(Failure::usage("--db-path has no effect with --no-session-persistence").hint("give one of them")),
+        false => Ok(()),
+    }
 }
 
 fn check_format(args: &PrintArgs) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use peri_acp::ClientSide;
+use peri_acp::{AgentSide, ClientSide, ServeError};
 use peri_acp_types::ports::{Clock, HttpTransport, IdSource, KillProof, ThreadStore};
 use peri_config::CommandLineOverlay;
 use peri_controller::{Controller, ControllerPorts};
@@ -104,6 +104,16 @@ impl Host {
         let task = tokio::spawn(async move { serving.await.map_err(|error| error.to_string()) });
         self.serving.lock().unwrap_or_else(PoisonError::into_inner).push(task);
         client
+    }
+
+    /// Serves the agent to a client at the other end of a transport. Whoever aborts the task owes [`Host::end_sessions`].
+    pub fn serve(&self, side: AgentSide) -> JoinHandle<Result<(), ServeError>> {
+        tokio::spawn(peri_acp::serve(self.controller.clone(), self.clock.clone(), side))
+    }
+
+    /// Cancels and closes every session that is still open. Tells what could not be confirmed, a line each.
+    pub async fn end_sessions(&self) -> Vec<String> {
+        self.controller.shutdown(SERVE_LIMIT).await
     }
 
     /// For a client that has to end them at once.

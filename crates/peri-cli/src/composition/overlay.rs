@@ -8,23 +8,33 @@ use std::path::Path;
 
 use peri_config::{CommandLineOverlay, SettingsArgument};
 
-use crate::args::{PrintArgs, SettingsArgs};
+use crate::args::{ModelArgs, PermissionArgs, SettingsArgs};
 use crate::exit::Failure;
 
-/// The overlay of a print run. `start_dir` is where relative paths start.
+/// What the options of a command that runs an agent say.
+#[derive(Clone, Copy)]
+pub struct RunOptions<'a> {
+    pub model: &'a ModelArgs,
+    pub permission: &'a PermissionArgs,
+    pub trust_workspace: bool,
+    pub settings: &'a SettingsArgs,
+}
+
+/// The overlay of such a command. `start_dir` is where relative paths start.
 ///
 /// # Errors
 /// A usage [`Failure`] where `--settings` is no text.
-pub fn of_print(args: &PrintArgs, start_dir: &Path) -> Result<CommandLineOverlay, Failure> {
+pub fn of_run(options: RunOptions<'_>, start_dir: &Path) -> Result<CommandLineOverlay, Failure> {
+    let RunOptions { model, permission, trust_workspace, settings } = options;
     Ok(CommandLineOverlay {
-        model: args.model.clone(),
-        permission_mode: args.permission_mode.map(Into::into),
-        allowed_tools: args.allowed_tools.clone(),
-        disallowed_tools: args.disallowed_tools.clone(),
-        max_turns: args.max_turns,
-        append_system_prompt: args.append_system_prompt.clone(),
-        trust_workspace: args.trust_workspace,
-        ..of_settings(&args.settings, start_dir)?
+        model: model.model.clone(),
+        permission_mode: permission.permission_mode.map(Into::into),
+        allowed_tools: permission.allowed_tools.clone(),
+        disallowed_tools: permission.disallowed_tools.clone(),
+        max_turns: model.max_turns,
+        append_system_prompt: model.append_system_prompt.clone(),
+        trust_workspace,
+        ..of_settings(settings, start_dir)?
     })
 }
 

@@ -15,7 +15,7 @@ use peri_acp::ClientSide;
 use peri_acp::extension::SessionMeta;
 use peri_acp_types::ports::IdSource;
 use peri_process::SupervisedHost;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 
 use super::client::{AgentLink, FromAgent, Listener, connect};
 use super::denials::Denials;
@@ -27,14 +27,8 @@ use super::summary::{Summary, Verdict};
 use crate::console::Console;
 use crate::exit::{Exit, Failure, StopSignal};
 use crate::signals::{StopSignals, leave_at_once};
+use crate::stopping::{CHILDREN_LIMIT, Stopping};
 
-/// How long a cancelled turn may end its own tools before their processes are ended for it. With the half second that
-/// the process host gives them, no child outlives a signal by two seconds.
-const CANCEL_GRACE: Duration = Duration::from_millis(1000);
-/// How long a cancelled turn is waited for in all. History stays sound without it: the next run marks the turn.
-const CANCEL_LIMIT: Duration = Duration::from_secs(5);
-/// How long the processes of a run may take to be gone.
-const CHILDREN_LIMIT: Duration = Duration::from_secs(2);
 /// How long the session may take to settle.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 /// How long a reader that is stuck is waited for at the end of a cancelled run.
@@ -141,7 +135,7 @@ impl<'a> Run<'a> {
         let answer = loop {
             tokio::select! {
                 biased;
-                signal = signals.next() => match stopping.signal {
+                signal = signals.next() => match stopping.signal() {
                     None => self.cancel(session, link, &mut stopping, Some(signal)),
                     Some(first) => leave_at_once(first),
                 },
@@ -149,7 +143,7 @@ impl<'a> Run<'a> {
                     drop(processes.shutdown(CHILDREN_LIMIT).await);
                     stopping.children_ended();
                 }
-                () = stopping.given_up() => return stopping.verdict(),
+                () = stopping.given_up() => return given_up(&stopping),
                 Some(message) = link.inbox.recv() => {
                     if let Some(signal) = self.hear_unless_signalled(message, signals).await {
                         self.cancel(session, link, &mut stopping, Some(signal));
@@ -162,7 +156,7 @@ impl<'a> Run<'a> {
             }
         };
         link.hear_the_rest(self).await;
-        match stopping.signal {
+        match stopping.signal() {
             Some(signal) => Verdict::Signalled(signal),
             None => self.judge(answer),
         }
@@ -229,54 +223,10 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A turn that is being ended early.
-#[derive(Default)]
-struct Stopping {
-    signal: Option<StopSignal>,
-    begun: Option<Instant>,
-    children: Children,
-}
-
-#[derive(Default, PartialEq, Eq)]
-enum Children {
-    #[default]
-    LeftToTheTurn,
-    Ended,
-}
-
-impl Stopping {
-    fn begin(&mut self, signal: Option<StopSignal>) {
-        self.signal = self.signal.or(signal);
-        self.begun.get_or_insert_with(Instant::now);
-    }
-
-    fn has_begun(&self) -> bool {
-        self.begun.is_some()
-    }
-
-    fn children_ended(&mut self) {
-        self.children = Children::Ended;
-    }
-
-    /// Resolves when the turn has had its time to end its own processes; never while it is not being ended.
-    async fn children_due(&self) {
-        match self.begun {
-            Some(begun) if self.children == Children::LeftToTheTurn => sleep_until(begun + CANCEL_GRACE).await,
-            _ => std::future::pending().await,
-        }
-    }
-
-    async fn given_up(&self) {
-        match self.begun {
-            Some(begun) => sleep_until(begun + CANCEL_LIMIT).await,
-            None => std::future::pending().await,
-        }
-    }
-
-    fn verdict(&self) -> Verdict {
-        match self.signal {
-            Some(signal) => Verdict::Signalled(signal),
-            None => Verdict::Failed(Failure::run("the turn was cancelled and did not end in time")),
-        }
+/// The verdict of a turn that was cancelled and is not waited for any longer.
+fn given_up(stopping: &Stopping) -> Verdict {
+    match stopping.signal() {
+        Some(signal) => Verdict::Signalled(signal),
+        None => Verdict::Failed(Failure::run("the turn was cancelled and did not end in time")),
     }
 }

@@ -2,6 +2,8 @@
 
 #![cfg(test)]
 
+mod acp;
+mod acp_client;
 mod command_line;
 mod configuration;
 mod demo;

@@ -240,7 +240,7 @@ impl<'a> Invocation<'a> {
         };
         let stderr = collect(child.stderr.take().expect("a pipe"), Arc::default());
         let Invocation { sandbox, args, cwd, .. } = self;
-        Running { sandbox, args, cwd, child, heard, stdout, _unread: unread, stderr }
+        Running { sandbox, args, cwd, child, heard, stdout, unread, stderr }
     }
 }
 
@@ -254,7 +254,8 @@ pub struct Running<'a> {
     heard: Arc<Watched<Heard>>,
     /// None where nobody reads.
     stdout: Option<mpsc::Receiver<String>>,
-    _unread: Option<ChildStdout>,
+    /// Standard output, where nobody reads it.
+    pub unread: Option<ChildStdout>,
     stderr: mpsc::Receiver<String>,
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::sandbox::{Running, Sandbox};
 
 /// Leaves a child of its own session, one whose parent is gone, and one that ignores SIGTERM. Each notes its id.
-const BROOD: &str = "\
+pub const BROOD: &str = "\
 setsid sh -c 'echo $$ >> pids; exec sleep 300' &
 (sh -c 'echo $$ >> pids; exec sleep 300' &)
 sh -c 'trap \"\" TERM; echo $$ >> pids; while :; do sleep 300; done' &
@@ -37,7 +37,7 @@ fn brooding() -> FakeModelServer {
 const BYPASS: [&str; 4] = ["-p", "x", "--permission-mode", "bypass"];
 
 /// The ids of the brood, once all of them are there.
-fn wait_for_brood(sandbox: &Sandbox) -> Vec<u32> {
+pub fn wait_for_brood(sandbox: &Sandbox) -> Vec<u32> {
     let file = sandbox.work().join("pids");
     wait_until("the brood is there", Duration::from_secs(60), || {
         let noted = std::fs::read_to_string(&file).unwrap_or_default();
@@ -59,12 +59,12 @@ fn wait_until<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Option<
     }
 }
 
-fn is_there(pid: u32) -> bool {
+pub fn is_there(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 
 #[track_caller]
-fn check_no_survivor(brood: &[u32], signalled: Instant) {
+pub fn check_no_survivor(brood: &[u32], signalled: Instant) {
     let limit = SURVIVAL_LIMIT.saturating_sub(signalled.elapsed());
     wait_until("every process of the brood is gone", limit, || (!brood.iter().any(|pid| is_there(*pid))).then_some(()));
 }
