@@ -165,24 +165,9 @@ impl<W: Wire> Exchange<W> {
         }
     }
 
-    async fn refused(&mut self, mut response: HttpResponse) {
-        self.progress.retry_after = failure::retry_after(&response, self.clock.now_ms());
-        let mut body = Vec::new();
-        let reading = async {
-            // A body that breaks off has said what it has said.
-            while let Some(Ok(bytes)) = response.body.next().await {
-                let room = MAX_ERROR_BYTES - body.len();
-                body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-                if body.len() == MAX_ERROR_BYTES {
-                    break;
-                }
-            }
-        };
-        // Late words are done without.
-        let _ = within(self.clock.as_ref(), self.idle_timeout.min(MAX_ERROR_WAIT), reading).await;
-        self.progress.received_bytes = body.len() as u64;
-        let (status, location) = (response.status, response.header("location"));
-        let failure = self.failures.refused(status, W::error(&body), &body, location, self.progress());
+    async fn refused(&mut self, response: HttpResponse) {
+        let progress = self.progress();
+        let failure = refusal::<W>(response, &self.failures, self.clock.as_ref(), progress, self.idle_timeout).await;
         self.end(ModelStreamEvent::Failed(failure));
     }
 
@@ -202,6 +187,37 @@ impl<W: Wire> Exchange<W> {
     }
 }
 
+/// What an answer with another status than 200 says, after `progress` so far.
+pub(crate) async fn refusal<W: Wire>(
+    mut response: HttpResponse,
+    failures: &FailureContext,
+    clock: &dyn Clock,
+    progress: Progress,
+    idle_timeout: Duration,
+) -> ModelFailure {
+    let begun = clock.monotonic();
+    let mut body = Vec::new();
+    let reading = async {
+        // A body that breaks off has said what it has said.
+        while let Some(Ok(bytes)) = response.body.next().await {
+            let room = MAX_ERROR_BYTES - body.len();
+            body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            if body.len() == MAX_ERROR_BYTES {
+                break;
+            }
+        }
+    };
+    // Late words are done without.
+    let _ = within(clock, idle_timeout.min(MAX_ERROR_WAIT), reading).await;
+    let progress = Progress {
+        status: Some(response.status),
+        retry_after: failure::retry_after(&response, clock.now_ms()),
+        received_bytes: body.len() as u64,
+        elapsed: progress.elapsed + clock.monotonic().saturating_sub(begun),
+    };
+    failures.refused(response.status, W::error(&body), &body, response.header("location"), progress)
+}
+
 /// The next bytes of the body. Only bytes count as a sign of life.
 async fn next_bytes(clock: &dyn Clock, idle_timeout: Duration, body: &mut Body) -> Next {
     let some_bytes = async {
@@ -218,7 +234,7 @@ async fn next_bytes(clock: &dyn Clock, idle_timeout: Duration, body: &mut Body) 
 }
 
 /// The future's value, unless the time passes first; then the future is dropped.
-async fn within<T>(clock: &dyn Clock, limit: Duration, future: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn within<T>(clock: &dyn Clock, limit: Duration, future: impl Future<Output = T>) -> Option<T> {
     // The future first: where a value is there, time does not matter.
     match future::select(pin!(future), clock.sleep(limit)).await {
         Either::Left((value, _)) => Some(value),

@@ -22,14 +22,22 @@ const MAX_EXCERPT_SOURCE_BYTES: usize = 16 * 1024;
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// How providers say that the input is too long for the model's window.
-const TOO_LONG_WORDS: [&str; 6] = [
+const TOO_LONG_WORDS: [&str; 12] = [
     "prompt is too long",
+    "input is too long",
     "context limit",
     "context length",
+    "context size",
     "context window",
     "context_length_exceeded",
+    "exceed_context_size",
     "maximum number of tokens",
+    "maximum prompt length",
+    "input tokens exceed",
+    "reduce the length of the messages",
 ];
+/// How they say that a wait will not help: the account has nothing left. A rate that is too high has the same status.
+const NO_QUOTA_WORDS: &str = "insufficient_quota";
 
 /// An error in the provider's own words.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -128,11 +136,12 @@ impl FailureContext {
 }
 
 /// What a status means. A body may tell more: an overload, or an input that is too long.
-fn kind_of_status(status: u16, told: Option<ModelFailureKind>, words: &str) -> ModelFailureKind {
+pub(crate) fn kind_of_status(status: u16, told: Option<ModelFailureKind>, words: &str) -> ModelFailureKind {
     match status {
         401 | 403 => ModelFailureKind::Auth,
         408 | 425 => ModelFailureKind::Server,
         413 => ModelFailureKind::ContextTooLong,
+        429 if words.contains(NO_QUOTA_WORDS) => ModelFailureKind::BadRequest,
         429 => ModelFailureKind::RateLimited,
         529 => ModelFailureKind::Overloaded,
         500.. if told == Some(ModelFailureKind::Overloaded) => ModelFailureKind::Overloaded,
@@ -244,6 +253,7 @@ mod tests {
             (408, None, "", ModelFailureKind::Server),
             (413, None, "", ModelFailureKind::ContextTooLong),
             (429, None, "", ModelFailureKind::RateLimited),
+            (429, None, "insufficient_quota: nothing left", ModelFailureKind::BadRequest),
             (500, None, "", ModelFailureKind::Server),
             (500, overloaded, "", ModelFailureKind::Overloaded),
             (503, None, "context window", ModelFailureKind::Server),

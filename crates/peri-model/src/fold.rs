@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use peri_acp_types::{AssistantPart, ModelStop, Thought, ToolArguments, ToolCall, ToolCallId, Usage};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::{ModelAnswer, ModelMessage, ModelRequest, ModelStreamEvent};
@@ -86,6 +87,17 @@ impl AnswerFold {
         Ok(event)
     }
 
+    /// True where the arguments of the call under that index are a JSON document already, so that nothing is to come.
+    pub(crate) fn is_whole_call(&mut self, index: u64) -> bool {
+        match self.find(index) {
+            Some(PartBody::Call { given, raw, .. }) => {
+                let arguments = if is_blank(raw) { given } else { raw };
+                serde_json::from_str::<IgnoredAny>(arguments).is_ok()
+            }
+            _ => false,
+        }
+    }
+
     /// Text for a part; a part that never began begins here.
     pub(crate) fn text(&mut self, index: u64, delta: String) -> Result<Option<ModelStreamEvent>, FoldError> {
         if self.find(index).is_none() {
@@ -118,6 +130,29 @@ impl AnswerFold {
     pub(crate) fn signature(&mut self, index: u64, delta: &str) {
         if let Some(PartBody::Thought(thought)) = self.find(index) {
             thought.signature.get_or_insert_default().push_str(delta);
+        }
+    }
+
+    /// The seal of a thought, whole. Where nothing readable came, the seal is the thought.
+    pub(crate) fn seal_thought(&mut self, index: u64, seal: &str) -> Result<(), FoldError> {
+        if self.find(index).is_none() {
+            self.begin_thought(index, Thought::default())?;
+        }
+        if let Some(PartBody::Thought(thought)) = self.find(index) {
+            thought.redacted = thought.text.is_empty();
+            thought.signature = Some(seal.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Names a call that began without a name.
+    pub(crate) fn name_call(&mut self, index: u64, named: &str) -> Option<ModelStreamEvent> {
+        match self.find(index)? {
+            PartBody::Call { id, name, .. } => {
+                named.clone_into(name);
+                Some(ModelStreamEvent::ToolCallStarted { id: id.clone(), name: named.to_owned() })
+            }
+            _ => None,
         }
     }
 

@@ -65,4 +65,8 @@ pub struct ModelEndpoint {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ModelProtocol {
     AnthropicMessages,
+    /// `POST {base_url}/chat/completions`, as OpenAI and many others speak it.
+    OpenAiChat,
+    /// `POST {base_url}/responses`.
+    OpenAiResponses,
 }

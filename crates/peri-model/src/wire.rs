@@ -32,6 +32,20 @@ pub(crate) trait Wire: Send + Sync + 'static {
 
     /// The error in the body of an answer with an error status, if it is one of this protocol.
     fn error(body: &[u8]) -> Option<ProviderError>;
+
+    /// True where a request must say how long its answer may be, so that the model's limit has to be known.
+    const WANTS_OUTPUT_LIMIT: bool;
+
+    /// Where the list of models is; `after` is the cursor of the page before, None for the beginning.
+    fn models_url(endpoint: &ModelEndpoint, after: Option<&str>) -> String;
+}
+
+/// A path below a base URL, before the query that some gateways want at its end.
+pub(crate) fn url_below(base_url: &str, path: &str) -> String {
+    match base_url.split_once('?') {
+        None => format!("{}{path}", base_url.trim_end_matches('/')),
+        Some((base, query)) => format!("{}{path}?{query}", base.trim_end_matches('/')),
+    }
 }
 
 /// Reads one answer, event by event.

@@ -7,22 +7,21 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use peri_acp_types::{ModelStop, Thought, Usage};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error;
 use crate::fold::AnswerFold;
+use crate::members::{TextPieces, member, parse, unreadable};
 use crate::sse::SseEvent;
-use crate::utf16::TextDecoder;
 use crate::wire::{AnswerReader, ReadError, Reading};
 use crate::{ModelAnswer, ModelStreamEvent};
 
 /// Reads one message.
 pub(crate) struct MessageReader {
     fold: AnswerFold,
-    /// Of the block that text came for last: a character may be cut between two deltas of a block.
-    text: (u64, TextDecoder),
+    text: TextPieces,
     stop: Option<ModelStop>,
     ended: bool,
 }
@@ -107,7 +106,7 @@ struct WireUsage {
 
 impl MessageReader {
     pub(super) fn new(fold: AnswerFold) -> MessageReader {
-        MessageReader { fold, text: (0, TextDecoder::default()), stop: None, ended: false }
+        MessageReader { fold, text: TextPieces::default(), stop: None, ended: false }
     }
 
     fn message_start(&mut self, event: &WireEvent<'_>) -> Result<(), ReadError> {
@@ -124,7 +123,7 @@ impl MessageReader {
         out: &mut VecDeque<ModelStreamEvent>,
     ) -> Result<(), ReadError> {
         let block: WireBlock<'_> = parse(block.get(), "content_block")?;
-        self.text = (index, TextDecoder::default());
+        self.text.restart(index);
         match block.kind.as_ref() {
             "text" => {
                 self.fold.begin_text(index)?;
@@ -173,12 +172,12 @@ impl MessageReader {
     }
 
     fn text_delta(&mut self, index: u64, text: Option<&RawValue>) -> Result<Option<ModelStreamEvent>, ReadError> {
-        let Some(text) = self.decode(index, text)? else { return Ok(None) };
+        let Some(text) = self.text.piece(index, text)? else { return Ok(None) };
         Ok(self.fold.text(index, text)?)
     }
 
     fn thinking_delta(&mut self, index: u64, text: Option<&RawValue>) -> Result<Option<ModelStreamEvent>, ReadError> {
-        let Some(text) = self.decode(index, text)? else { return Ok(None) };
+        let Some(text) = self.text.piece(index, text)? else { return Ok(None) };
         Ok(self.fold.thought(index, text)?)
     }
 
@@ -187,14 +186,6 @@ impl MessageReader {
             self.fold.signature(index, &signature);
         }
         Ok(())
-    }
-
-    fn decode(&mut self, index: u64, text: Option<&RawValue>) -> Result<Option<String>, ReadError> {
-        let Some(text) = text.filter(|text| text.get() != "null") else { return Ok(None) };
-        if self.text.0 != index {
-            self.text = (index, TextDecoder::default());
-        }
-        self.text.1.decode(text).map(Some).map_err(|error| unreadable("text", &error))
     }
 
     fn message_delta(&mut self, event: &WireEvent<'_>) -> Result<(), ReadError> {
@@ -298,17 +289,4 @@ fn index(event: &WireEvent<'_>) -> Result<u64, ReadError> {
 
 fn required<'a>(member: Option<&'a RawValue>, name: &str) -> Result<&'a RawValue, ReadError> {
     member.ok_or_else(|| ReadError::Unreadable(format!("an event lacks its `{name}`")))
-}
-
-/// A member that may be missing or null.
-fn member<T: DeserializeOwned>(raw: Option<&RawValue>, name: &str) -> Result<Option<T>, ReadError> {
-    raw.map_or(Ok(None), |raw| parse(raw.get(), name))
-}
-
-fn parse<'a, T: Deserialize<'a>>(json: &'a str, name: &str) -> Result<T, ReadError> {
-    serde_json::from_str(json).map_err(|error| unreadable(name, &error))
-}
-
-fn unreadable(name: &str, error: &serde_json::Error) -> ReadError {
-    ReadError::Unreadable(format!("`{name}` of the answer cannot be read: {error}"))
 }

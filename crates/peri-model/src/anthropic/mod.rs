@@ -5,14 +5,13 @@
 
 mod answer;
 mod error;
-mod ids;
 mod request;
 
 use peri_acp_types::ports::HeaderValue;
 
 use crate::failure::ProviderError;
 use crate::fold::AnswerFold;
-use crate::wire::Wire;
+use crate::wire::{Wire, url_below};
 use crate::{ModelEndpoint, ModelRequest};
 
 /// The version of the protocol that is spoken here.
@@ -25,7 +24,7 @@ impl Wire for AnthropicMessages {
     type Reader = answer::MessageReader;
 
     fn url(endpoint: &ModelEndpoint) -> String {
-        format!("{}/v1/messages", endpoint.base_url.trim_end_matches('/'))
+        url_below(&endpoint.base_url, "/v1/messages")
     }
 
     fn headers(endpoint: &ModelEndpoint) -> Vec<(String, HeaderValue)> {
@@ -45,4 +44,25 @@ impl Wire for AnthropicMessages {
     fn error(body: &[u8]) -> Option<ProviderError> {
         error::in_document(body)
     }
+
+    const WANTS_OUTPUT_LIMIT: bool = true;
+
+    fn models_url(endpoint: &ModelEndpoint, after: Option<&str>) -> String {
+        let url = url_below(&endpoint.base_url, "/v1/models");
+        let join = if url.contains('?') { '&' } else { '?' };
+        let after = after.map(|id| format!("&after_id={}", query_value(id))).unwrap_or_default();
+        format!("{url}{join}limit=1000{after}")
+    }
+}
+
+/// A text as the value of a query.
+fn query_value(text: &str) -> String {
+    let mut value = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => value.push(char::from(byte)),
+            _ => value.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    value
 }

@@ -5,19 +5,19 @@
 
 use std::borrow::Cow;
 
-use peri_acp_types::{AssistantPart, Content, Image, Thought, ToolArguments, ToolCall, ToolResult, ToolSpec};
+use peri_acp_types::{AssistantPart, Content, Thought, ToolCall, ToolResult, ToolSpec};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::ids::allowed;
+use crate::ids::allowed;
+use crate::plain::{self, Shown};
+use crate::seal;
 use crate::{ModelMessage, ModelRequest, Thinking};
 
 /// The least budget for thoughts that the wire allows.
 const MIN_THINKING_BUDGET: u32 = 1024;
-/// Image types that the wire takes.
-const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// How arguments that are no object go back: the wire wants one.
-const INVALID_ARGUMENTS: &str = "INVALID_JSON";
+/// The longest name or id of a tool call that the wire takes, in bytes.
+const MAX_ID_BYTES: usize = 128;
 /// How many of the newest messages of the user's side carry a cache marker. Two, because the provider looks for an earlier
 /// entry only some blocks back from a marker, and one step with many calls can be longer than that.
 const MARKED_MESSAGES: usize = 2;
@@ -141,16 +141,8 @@ fn wire_thinking(request: &ModelRequest) -> Option<WireThinking> {
 }
 
 fn wire_tool(tool: &ToolSpec) -> WireTool<'_> {
-    let input_schema = match &tool.input_schema {
-        Value::Object(schema) if schema.contains_key("type") => Cow::Borrowed(&tool.input_schema),
-        Value::Object(schema) => {
-            let mut typed = Map::from_iter([("type".to_owned(), json!("object"))]);
-            typed.extend(schema.clone());
-            Cow::Owned(Value::Object(typed))
-        }
-        _ => Cow::Owned(json!({"type": "object"})),
-    };
-    WireTool { name: allowed(&tool.name), description: &tool.description, input_schema }
+    let input_schema = plain::tool_schema(&tool.input_schema);
+    WireTool { name: allowed(&tool.name, MAX_ID_BYTES), description: &tool.description, input_schema }
 }
 
 /// None for an answer of which nothing can go back.
@@ -195,7 +187,7 @@ fn part_block(part: &AssistantPart) -> Option<Block<'_>> {
 
 /// The wire takes back only what carries its seal.
 fn thought_block(thought: &Thought) -> Option<Block<'_>> {
-    let signature = thought.signature.as_deref().filter(|signature| !signature.is_empty())?;
+    let signature = thought.signature.as_deref().filter(|seal| !seal.is_empty() && !seal::is_ours(seal))?;
     Some(match thought.redacted {
         true => Block::RedactedThinking { data: signature },
         false => Block::Thinking { thinking: &thought.text, signature },
@@ -203,13 +195,11 @@ fn thought_block(thought: &Thought) -> Option<Block<'_>> {
 }
 
 fn call_block(call: &ToolCall) -> Block<'_> {
-    let input = match &call.arguments {
-        ToolArguments::Object(map) => Cow::Borrowed(map),
-        ToolArguments::Invalid { raw, .. } => {
-            Cow::Owned(Map::from_iter([(INVALID_ARGUMENTS.to_owned(), Value::String(raw.clone()))]))
-        }
-    };
-    Block::ToolUse { id: allowed(&call.id.0), name: allowed(&call.name), input }
+    Block::ToolUse {
+        id: allowed(&call.id.0, MAX_ID_BYTES),
+        name: allowed(&call.name, MAX_ID_BYTES),
+        input: plain::arguments(&call.arguments),
+    }
 }
 
 fn result_block(result: &ToolResult) -> Block<'_> {
@@ -217,33 +207,21 @@ fn result_block(result: &ToolResult) -> Block<'_> {
     if content.is_empty() {
         content.push(Block::Text { text: "(no output)".into() });
     }
-    Block::ToolResult { tool_use_id: allowed(&result.call_id.0), content, is_error: result.output.is_error }
+    let tool_use_id = allowed(&result.call_id.0, MAX_ID_BYTES);
+    Block::ToolResult { tool_use_id, content, is_error: result.output.is_error }
 }
 
 fn content_block(content: &Content) -> Option<Block<'_>> {
-    match content {
-        Content::Text(words) => text(words),
-        Content::Image(image) => Some(image_block(image)),
-        Content::Resource { uri, text: Some(body), .. } => {
-            Some(Block::Text { text: format!("<resource uri=\"{uri}\">\n{body}\n</resource>").into() })
+    Some(match plain::shown(content)? {
+        Shown::Text(text) => Block::Text { text },
+        Shown::Image(image) => {
+            Block::Image { source: ImageSource::Base64 { media_type: &image.mime_type, data: &image.base64 } }
         }
-        Content::Resource { uri, mime_type, text: None } => {
-            let kind = mime_type.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
-            Some(Block::Text { text: format!("[resource {uri}{kind}]").into() })
-        }
-    }
+    })
 }
 
-fn image_block(image: &Image) -> Block<'_> {
-    if IMAGE_TYPES.contains(&image.mime_type.as_str()) && !image.base64.is_empty() {
-        return Block::Image { source: ImageSource::Base64 { media_type: &image.mime_type, data: &image.base64 } };
-    }
-    Block::Text { text: format!("[an image of type {:?}, which cannot be shown to you]", image.mime_type).into() }
-}
-
-/// The wire refuses texts that are nothing but white space.
 fn text(words: &str) -> Option<Block<'_>> {
-    (!words.trim().is_empty()).then_some(Block::Text { text: words.into() })
+    plain::said(words).map(|words| Block::Text { text: words.into() })
 }
 
 fn placeholder(words: &'static str) -> Marked<Block<'static>> {
