@@ -14,7 +14,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 
-use crate::{ModelRef, PermissionRule};
+use crate::{McpDocument, McpServerDocument, ModelRef, PermissionRule};
 
 /// Settings of Peri.
 #[derive(Clone, PartialEq, Debug, Default, JsonSchema)]
@@ -35,8 +35,11 @@ pub struct SettingsDocument {
     pub env: Option<BTreeMap<String, Secret>>,
     /// Recognised, but without effect in this version.
     pub hooks: Option<Map<String, Value>>,
-    /// Recognised, but without effect in this version. The same shape as `mcpServers` in `.mcp.json`.
-    pub mcp_servers: Option<Map<String, Value>>,
+    /// MCP servers whose tools the model gets, by a name of your choice. A name in a higher source replaces the whole server
+    /// of a lower one.
+    pub mcp_servers: Option<BTreeMap<String, McpServerDocument>>,
+    /// What holds for all MCP servers.
+    pub mcp: Option<McpDocument>,
     /// Requests to the model within one turn, at most. Unset: no bound.
     #[schemars(range(min = 1, max = 4_294_967_295u32))]
     pub max_turns: Option<u32>,

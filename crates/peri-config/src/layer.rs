@@ -14,6 +14,8 @@ pub enum Layer {
     Default,
     /// The user's own file.
     User,
+    /// `.mcp.json` of the workspace.
+    WorkspaceMcp,
     /// `.peri/settings.json` of the workspace.
     Workspace,
     /// `.peri/settings.local.json` of the workspace.
@@ -29,7 +31,7 @@ pub enum Layer {
 impl Layer {
     /// True for what a repository can bring along: it takes trust to let such a layer loosen anything.
     pub fn needs_trust(self) -> bool {
-        matches!(self, Layer::Workspace | Layer::WorkspaceLocal)
+        matches!(self, Layer::WorkspaceMcp | Layer::Workspace | Layer::WorkspaceLocal)
     }
 
     /// A word for lists.
@@ -37,6 +39,7 @@ impl Layer {
         match self {
             Layer::Default => "default",
             Layer::User => "user",
+            Layer::WorkspaceMcp => "workspace-mcp",
             Layer::Workspace => "workspace",
             Layer::WorkspaceLocal => "workspace-local",
             Layer::Argument => "settings-argument",

@@ -11,6 +11,7 @@ mod document;
 mod layer;
 mod load;
 mod local_rules;
+mod mcp;
 mod merge;
 mod model_ref;
 mod overlay;
@@ -31,6 +32,7 @@ pub use document::{
 pub use layer::{Layer, Origin, Origins};
 pub use load::{Resolution, load};
 pub use local_rules::{add_local_rules, local_rule_patch};
+pub use mcp::{McpDocument, McpServer, McpServerDocument, McpServerKind};
 pub use model_ref::{ModelRef, ModelRefError};
 pub use overlay::{CommandLineOverlay, SettingsArgument};
 pub use rule::{BUILTIN_TOOLS, PermissionRule, RuleError, RuleSubject, split_rule_list};

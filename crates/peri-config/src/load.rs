@@ -8,6 +8,7 @@ use peri_acp_types::ports::{
 };
 
 use crate::base_url::check_base_url;
+use crate::mcp::read_mcp_file;
 use crate::merge::Merge;
 use crate::parse::parse_object;
 use crate::path::shown_text;
@@ -51,7 +52,10 @@ pub async fn load(
     };
     loading.note_trust(workspace);
     for (layer, document) in documents {
-        loading.add_document(layer, document);
+        match layer {
+            Layer::WorkspaceMcp => loading.add_mcp_file(document),
+            _ => loading.add_document(layer, document),
+        }
     }
     if let Some(SettingsArgument::Inline(text)) = &overlay.settings {
         loading.add_bytes(Origin::new(Layer::Argument, "--settings"), text.as_bytes());
@@ -89,6 +93,7 @@ async fn read_documents(
     let root = workspace.to_owned();
     let mut places = vec![
         (Layer::User, ConfigPlace::User),
+        (Layer::WorkspaceMcp, ConfigPlace::WorkspaceMcp { root: root.clone() }),
         (Layer::Workspace, ConfigPlace::Workspace { root: root.clone() }),
         (Layer::WorkspaceLocal, ConfigPlace::WorkspaceLocal { root }),
     ];
@@ -131,17 +136,39 @@ impl Loading<'_> {
         let Some(verdict) = &self.trust.verdict else { return };
         for file in &verdict.files {
             let inside = file.strip_prefix(verdict.root.as_str()).map(|rest| rest.trim_start_matches('/'));
-            if !inside.is_some_and(|inside| inside == ".mcp.json" || inside.starts_with(".claude/")) {
+            if !inside.is_some_and(|inside| inside.starts_with(".claude/")) {
                 continue;
             }
             let origin = Origin::new(Layer::Workspace, file);
             let finding = if self.trust.is_trusted() {
                 Diagnostic::whole(Severity::Warning, &origin, "is recognised, but has no effect in this version")
             } else {
-                let message = format!("ignored: {}", self.trust.refusal());
-                Diagnostic::whole(Severity::Warning, &origin, message).with_hint(TRUST_HINT)
+                ignored_file(&origin, &self.trust)
             };
             self.diagnostics.push(finding);
+        }
+    }
+
+    /// `.mcp.json` counts in a trusted workspace only. Whatever is wrong with it is a warning.
+    fn add_mcp_file(&mut self, document: Result<ConfigDocument, ConfigSourceError>) {
+        let origin = |name: &str| Origin::new(Layer::WorkspaceMcp, name);
+        match &document {
+            _ if !self.trust.is_trusted() => {
+                let name = document.as_ref().map_or_else(|error| unreadable(error).0, |document| &document.origin);
+                self.diagnostics.push(ignored_file(&origin(name), &self.trust));
+            }
+            Ok(document) => {
+                let origin = origin(&document.origin);
+                let (servers, findings) = read_mcp_file(&origin, &document.bytes);
+                self.merge.apply_servers(servers, &origin);
+                self.diagnostics.extend(findings);
+                self.documents.push(origin);
+            }
+            Err(error) => {
+                let (name, reason) = unreadable(error);
+                let message = format!("{reason}: the file is left out");
+                self.diagnostics.push(Diagnostic::whole(Severity::Warning, &origin(name), message));
+            }
         }
     }
 
@@ -149,13 +176,7 @@ impl Loading<'_> {
         match document {
             Ok(document) => self.add_bytes(Origin::new(layer, document.origin), &document.bytes),
             Err(error) => {
-                let (ConfigSourceError::Unreadable { origin, .. }
-                | ConfigSourceError::Unwritable { origin, .. }
-                | ConfigSourceError::Changed { origin }) = &error;
-                let reason = match &error {
-                    ConfigSourceError::Unreadable { reason, .. } => format!("cannot be read: {reason}"),
-                    other => other.to_string(),
-                };
+                let (origin, reason) = unreadable(&error);
                 self.diagnostics.push(Diagnostic::whole(Severity::Error, &Origin::new(layer, origin), reason));
             }
         }
@@ -292,6 +313,7 @@ impl Loading<'_> {
 
     /// What can be said only once all sources are merged.
     fn settle(&mut self, workspace: &str) {
+        self.settle_servers();
         let bash = &mut self.merge.settings.bash;
         bash.default_timeout = bash.default_timeout.min(bash.max_timeout);
 
@@ -309,6 +331,29 @@ impl Loading<'_> {
         }
     }
 
+    /// Fills in what environment variables hold; a server that cannot be used is left out.
+    fn settle_servers(&mut self) {
+        for Sourced { value: name, origin } in std::mem::take(&mut self.merge.idle_switches) {
+            let finding = Diagnostic::whole(Severity::Warning, &origin, "switches a server that no lower source names");
+            self.diagnostics.push(finding.with_key(format!("mcpServers.{name}")));
+        }
+        for (name, Sourced { value, origin }) in std::mem::take(&mut self.merge.mcp_servers) {
+            match McpServer::resolve(&name, value, &|variable| self.merge.variable(variable)) {
+                Ok(server) => {
+                    self.merge.settings.mcp_servers.insert(name, Sourced { value: server, origin });
+                }
+                Err(faults) => {
+                    self.merge.origins.remove(&format!("mcpServers.{name}"));
+                    self.diagnostics.extend(faults.into_iter().map(|fault| {
+                        let message = format!("{}: the server is left out", fault.message);
+                        let finding = Diagnostic::whole(Severity::Warning, &origin, message).with_key(fault.key);
+                        Diagnostic { hint: Some(fault.hint).filter(|hint| !hint.is_empty()), ..finding }
+                    }));
+                }
+            }
+        }
+    }
+
     fn finish(self) -> Result<Resolution, ConfigError> {
         if self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             return Err(ConfigError::Invalid(self.diagnostics));
@@ -320,6 +365,21 @@ impl Loading<'_> {
             documents: self.documents,
             trust: self.trust,
         })
+    }
+}
+
+/// Says that a workspace's file has no effect.
+fn ignored_file(origin: &Origin, trust: &WorkspaceTrust) -> Diagnostic {
+    Diagnostic::whole(Severity::Warning, origin, format!("ignored: {}", trust.refusal())).with_hint(TRUST_HINT)
+}
+
+/// The document that cannot be read, and why.
+fn unreadable(error: &ConfigSourceError) -> (&str, String) {
+    match error {
+        ConfigSourceError::Unreadable { origin, reason } => (origin, format!("cannot be read: {reason}")),
+        ConfigSourceError::Unwritable { origin, .. } | ConfigSourceError::Changed { origin } => {
+            (origin, error.to_string())
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Laying one document over another.
 //!
 //! Owns the merge rules: rules and directories are concatenated, maps are merged by key, everything else is overridden.
-//! A provider is replaced whole, so that a key never goes to an address that came from another source.
+//! A provider or an MCP server is replaced whole, so that a key never goes to an address that came from another source.
+
+use std::collections::BTreeMap;
 
 use peri_acp_types::ports::{ConfigSource, Secret};
 
@@ -12,11 +14,22 @@ pub(crate) struct Merge<'a> {
     source: &'a dyn ConfigSource,
     pub(crate) settings: Settings,
     pub(crate) origins: Origins,
+    /// What is written about MCP servers; what it means is settled once all documents are applied, so that nothing is said
+    /// of a server that a higher source replaces.
+    pub(crate) mcp_servers: BTreeMap<String, Sourced<McpServerDocument>>,
+    /// Switches for servers of which no lower source knows.
+    pub(crate) idle_switches: Vec<Sourced<String>>,
 }
 
 impl<'a> Merge<'a> {
     pub(crate) fn new(source: &'a dyn ConfigSource) -> Merge<'a> {
-        Merge { source, settings: Settings::default(), origins: Origins::new() }
+        Merge {
+            source,
+            settings: Settings::default(),
+            origins: Origins::new(),
+            mcp_servers: BTreeMap::new(),
+            idle_switches: Vec::new(),
+        }
     }
 
     pub(crate) fn apply(&mut self, document: SettingsDocument, origin: &Origin) {
@@ -30,6 +43,7 @@ impl<'a> Merge<'a> {
             self.settings.env.insert(name, value);
         }
         self.apply_permissions(document.permissions.unwrap_or_default(), origin);
+        self.apply_servers(document.mcp_servers.unwrap_or_default(), origin);
 
         let thinking = document.thinking.unwrap_or_default();
         let Merge { settings, origins, .. } = self;
@@ -42,6 +56,9 @@ impl<'a> Merge<'a> {
         layer.put("appendSystemPrompt", document.append_system_prompt.map(Some), &mut settings.append_system_prompt);
         layer.put("loopGuard", document.loop_guard, &mut settings.loop_guard);
 
+        let budget = document.mcp.unwrap_or_default().tool_schema_budget_bytes;
+        layer.put("mcp.toolSchemaBudgetBytes", budget, &mut settings.mcp_tool_schema_budget);
+
         let retry = document.retry.unwrap_or_default();
         layer.put("retry.maxAttempts", retry.max_attempts, &mut settings.retry.max_attempts);
         layer.put("retry.firstDelaySeconds", retry.first_delay_seconds, &mut settings.retry.first_delay);
@@ -52,6 +69,21 @@ impl<'a> Merge<'a> {
         let bash = document.bash.unwrap_or_default();
         layer.put("bash.defaultTimeoutSeconds", bash.default_timeout_seconds, &mut settings.bash.default_timeout);
         layer.put("bash.maxTimeoutSeconds", bash.max_timeout_seconds, &mut settings.bash.max_timeout);
+    }
+
+    pub(crate) fn apply_servers(&mut self, servers: BTreeMap<String, McpServerDocument>, origin: &Origin) {
+        for (name, server) in servers {
+            if !server.only_switches() {
+                self.origins.insert(format!("mcpServers.{name}"), origin.clone());
+                self.origins.remove(&format!("mcpServers.{name}.enabled"));
+                self.mcp_servers.insert(name, sourced(server, origin));
+            } else if let Some(known) = self.mcp_servers.get_mut(&name) {
+                (known.value.enabled, known.value.disabled) = (server.enabled, server.disabled);
+                self.origins.insert(format!("mcpServers.{name}.enabled"), origin.clone());
+            } else {
+                self.idle_switches.push(sourced(name, origin));
+            }
+        }
     }
 
     /// A variable of the environment; an empty one counts as not set.

@@ -7,6 +7,7 @@ use peri_acp_types::ports::Secret;
 use serde_json::{Map, Value};
 
 use crate::base_url::check_base_url;
+use crate::mcp::{read_mcp, read_servers};
 use crate::path::steers_display;
 use crate::reader::{Fields, Node, Sink};
 use crate::*;
@@ -15,9 +16,9 @@ const ANY_U32: std::ops::RangeInclusive<u64> = 1..=u32::MAX as u64;
 /// The smallest budget that providers accept.
 const MIN_THINKING_BUDGET: u32 = 1024;
 /// The longest value of a header, in bytes.
-const MAX_HEADER_BYTES: usize = 8192;
+pub(crate) const MAX_HEADER_BYTES: usize = 8192;
 /// Headers that belong to the connection or to the protocol.
-const OWN_HEADERS: [&str; 7] =
+pub(crate) const OWN_HEADERS: [&str; 7] =
     ["connection", "content-length", "content-type", "host", "te", "transfer-encoding", "upgrade"];
 
 /// Reads all that can be read; the rest is reported.
@@ -30,7 +31,8 @@ pub(crate) fn read_document(map: &Map<String, Value>, sink: &Sink) -> SettingsDo
         permissions: fields.get("permissions", read_permissions),
         env: fields.get("env", |node| node.map(read_variable)),
         hooks: fields.get("hooks", read_without_effect),
-        mcp_servers: fields.get("mcpServers", read_without_effect),
+        mcp_servers: fields.get("mcpServers", read_servers),
+        mcp: fields.get("mcp", read_mcp),
         max_turns: fields.get("maxTurns", |node| node.integer(ANY_U32)),
         max_output_tokens: fields.get("maxOutputTokens", |node| node.integer(ANY_U32)),
         thinking: fields.get("thinking", read_thinking),
@@ -130,9 +132,13 @@ fn read_model(id: &str, node: Node<'_>) -> Option<ModelDocument> {
     Some(model)
 }
 
-fn read_header(name: &str, node: Node<'_>) -> Option<Secret> {
+pub(crate) fn is_header_name(name: &str) -> bool {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    if name.is_empty() || !name.chars().all(token) {
+    !name.is_empty() && name.chars().all(token)
+}
+
+fn read_header(name: &str, node: Node<'_>) -> Option<Secret> {
+    if !is_header_name(name) {
         return node.error("is not the name of an HTTP header", "");
     }
     if OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
@@ -179,7 +185,7 @@ fn read_directory(node: Node<'_>) -> Option<String> {
     }
 }
 
-fn read_variable(name: &str, node: Node<'_>) -> Option<Secret> {
+pub(crate) fn read_variable(name: &str, node: Node<'_>) -> Option<Secret> {
     if name.is_empty() || name.contains(['=', '\0']) {
         return node.error("is not the name of an environment variable", "");
     }

@@ -25,11 +25,13 @@ pub(crate) struct Sink {
     origin: Origin,
     found: RefCell<Vec<Diagnostic>>,
     beyond: Cell<usize>,
+    /// All of them, kept or not.
+    errors: Cell<usize>,
 }
 
 impl Sink {
     pub(crate) fn new(origin: Origin) -> Sink {
-        Sink { origin, found: RefCell::new(Vec::new()), beyond: Cell::new(0) }
+        Sink { origin, found: RefCell::new(Vec::new()), beyond: Cell::new(0), errors: Cell::new(0) }
     }
 
     pub(crate) fn origin(&self) -> &Origin {
@@ -38,6 +40,9 @@ impl Sink {
 
     pub(crate) fn push(&self, diagnostic: Diagnostic) {
         let mut found = self.found.borrow_mut();
+        if diagnostic.severity == Severity::Error {
+            self.errors.set(self.errors.get() + 1);
+        }
         // An error is never crowded out by warnings: it must stop the start.
         if found.len() < MAX_FINDINGS || (diagnostic.severity == Severity::Error && !has_error(&found)) {
             found.push(diagnostic);
@@ -99,6 +104,18 @@ impl<'a> Node<'a> {
     fn wrong_kind<T>(self, wanted: &str) -> Option<T> {
         let hint = if self.value.is_null() { "to set nothing, leave the key out" } else { "" };
         self.error(format!("must be {wanted}, not {}", kind_of(self.value)), hint)
+    }
+
+    /// Errors in the whole document so far: what has not raised them was read without one.
+    pub(crate) fn errors(self) -> usize {
+        self.sink.errors.get()
+    }
+
+    pub(crate) fn truth(self) -> Option<bool> {
+        match self.value {
+            Value::Bool(truth) => Some(*truth),
+            _ => self.wrong_kind("true or false"),
+        }
     }
 
     pub(crate) fn text(self) -> Option<&'a str> {
@@ -221,6 +238,13 @@ impl<'a> Fields<'a> {
     pub(crate) fn error_at(&self, name: &str, message: impl Into<String>, hint: impl Into<String>) {
         let key = self.path.key(name).shown().unwrap_or_default();
         self.sink.error_at(key, message, Some(hint.into()));
+    }
+
+    /// Says something about the key `name`, which may be missing.
+    pub(crate) fn warn_at(&self, name: &str, message: &str, hint: &str) {
+        let finding = Diagnostic::whole(Severity::Warning, self.sink.origin(), message);
+        let hint = Some(hint.to_owned()).filter(|hint| !hint.is_empty());
+        self.sink.push(Diagnostic { key: self.path.key(name).shown(), hint, ..finding });
     }
 
     /// Reports the keys that nobody asked for. To be called last.

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::mcp::is_server_name;
 use crate::path::steers_display;
 use crate::reader::nearest;
 
@@ -133,8 +134,8 @@ fn parse_subject(name: &str) -> Result<RuleSubject, RuleError> {
     // The server's configured name ends at the first `__`; its tools may have any name that the server chooses.
     let is_tool = |text: &str| !text.is_empty() && text != "*" && !text.contains(char::is_whitespace);
     match rest.split_once("__") {
-        None if is_name(rest) => Ok(RuleSubject::Server(rest.to_owned())),
-        Some((server, tool)) if is_name(server) && is_tool(tool) => {
+        None if is_server_name(rest) => Ok(RuleSubject::Server(rest.to_owned())),
+        Some((server, tool)) if is_server_name(server) && is_tool(tool) => {
             Ok(RuleSubject::ServerTool { server: server.to_owned(), tool: tool.to_owned() })
         }
         _ => Err(RuleError::ServerName),

@@ -11,12 +11,14 @@ use peri_acp_types::ports::{HeaderValue, Secret};
 use peri_acp_types::{DEFAULT_MAX_OUTPUT_TOKENS, PermissionMode};
 use serde_json::{Map, Value, json};
 
-use crate::{ConfigError, ModelDocument, ModelRef, Origin, PermissionRule, Protocol};
+use crate::{ConfigError, McpServer, ModelDocument, ModelRef, Origin, PermissionRule, Protocol};
 
 /// The provider that `ANTHROPIC_API_KEY` or `ANTHROPIC_BASE_URL` defines where settings name none.
 pub const DEFAULT_PROVIDER: &str = "anthropic";
 /// The model of [`DEFAULT_PROVIDER`] where neither settings nor `ANTHROPIC_MODEL` choose one.
 pub const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
+/// Bytes that the descriptions of MCP servers' tools may take where settings do not say.
+pub const DEFAULT_MCP_TOOL_SCHEMA_BUDGET: u64 = 40 * 1024;
 /// What a display shows in a secret's place.
 pub const REDACTED: &str = "[redacted]";
 
@@ -27,6 +29,10 @@ pub struct Settings {
     pub model: Option<ModelRef>,
     pub providers: BTreeMap<String, Sourced<Provider>>,
     pub permissions: Permissions,
+    /// By name. The same name in a rule (`mcp__NAME`) is about this server's tools.
+    pub mcp_servers: BTreeMap<String, Sourced<McpServer>>,
+    /// Bytes that the descriptions of all servers' tools may take before tools are deferred. 0: always deferred.
+    pub mcp_tool_schema_budget: u64,
     /// Variables for the processes of tools. Secret, since tokens are handed to tools this way.
     pub env: BTreeMap<String, Secret>,
     /// Requests to the model within one turn, at least 1. None: no bound.
@@ -135,6 +141,8 @@ impl Default for Settings {
             model: None,
             providers: BTreeMap::new(),
             permissions: Permissions::default(),
+            mcp_servers: BTreeMap::new(),
+            mcp_tool_schema_budget: DEFAULT_MCP_TOOL_SCHEMA_BUDGET,
             env: BTreeMap::new(),
             max_turns: None,
             max_output_tokens: None,
@@ -211,6 +219,8 @@ impl Settings {
             self.permissions.additional_directories.iter().map(|directory| directory.value.as_str()).collect();
         let providers: Map<String, Value> =
             self.providers.iter().map(|(name, provider)| (name.clone(), provider.value.to_display_json())).collect();
+        let servers: Map<String, Value> =
+            self.mcp_servers.iter().map(|(name, server)| (name.clone(), server.value.to_display_json())).collect();
         let shown = json!({
             "model": self.model.as_ref().map(ModelRef::to_string),
             "providers": providers,
@@ -221,6 +231,8 @@ impl Settings {
                 "mode": self.permissions.mode.as_str(),
                 "additionalDirectories": directories,
             },
+            "mcpServers": servers,
+            "mcp": { "toolSchemaBudgetBytes": self.mcp_tool_schema_budget },
             "env": redacted(&self.env),
             "maxTurns": self.max_turns,
             "maxOutputTokens": self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT_TOKENS),

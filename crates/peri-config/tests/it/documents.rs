@@ -93,7 +93,6 @@ fn unknown_keys_are_named_with_the_nearest_known_one() {
 #[test]
 fn keys_without_effect_are_named() {
     check(r#"{"hooks": {"PreToolUse": []}}"#, &["W key `hooks` is recognised, but has no effect in this version"]);
-    check(r#"{"mcpServers": {"a": {}}}"#, &["W key `mcpServers` is recognised, but has no effect in this version"]);
 }
 
 #[test]

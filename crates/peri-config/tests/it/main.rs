@@ -6,6 +6,7 @@ mod documents;
 mod hostile;
 mod layers;
 mod local_rules;
+mod mcp_servers;
 mod memory;
 mod models;
 mod rules;

@@ -11,6 +11,7 @@ pub const WORKSPACE: &str = "/ws";
 pub const USER: &str = "/home/u/.config/peri/settings.json";
 pub const SHARED: &str = "/ws/.peri/settings.json";
 pub const LOCAL: &str = "/ws/.peri/settings.local.json";
+pub const MCP: &str = "/ws/.mcp.json";
 pub const ARGUMENT: &str = "/extra.json";
 
 /// Files by path and variables by name; also the trust store.

@@ -103,18 +103,18 @@ fn files_that_change_while_they_are_read_are_not_trusted() {
 #[test]
 fn foreign_files_are_named() {
     let foreign = |state| {
-        let files = [SHARED, "/ws/.mcp.json", "/ws/.claude/settings.json", "/ws/.peri/notes.md"];
+        let files = [SHARED, "/ws/.claude/settings.json", "/ws/.peri/notes.md"];
         TrustVerdict { files: files.map(str::to_owned).to_vec(), ..verdict(state) }
     };
     let why = "ignored: workspace is not trusted; run `peri trust` or pass --trust-workspace";
     assert_eq!(
         World::new().verdict_of(Ok(foreign(TrustState::Untrusted))).findings(),
-        [format!("W /ws/.mcp.json: {why}"), format!("W /ws/.claude/settings.json: {why}")]
+        [format!("W /ws/.claude/settings.json: {why}")]
     );
     let nothing = "is recognised, but has no effect in this version";
     assert_eq!(
         World::new().verdict_of(Ok(foreign(TrustState::Trusted))).findings(),
-        [format!("W /ws/.mcp.json: {nothing}"), format!("W /ws/.claude/settings.json: {nothing}")]
+        [format!("W /ws/.claude/settings.json: {nothing}")]
     );
 }
 
