@@ -1,9 +1,12 @@
 //! Benchmarks: whole processes, release build, a scripted endpoint on loopback, medians of several runs.
 
 mod endpoint;
+mod figures;
+mod grep;
 mod machine;
 mod once;
 mod print;
+mod tree;
 
 use std::path::{Path, PathBuf};
 
@@ -20,6 +23,12 @@ pub enum Bench {
         #[arg(long)]
         binary: Option<PathBuf>,
     },
+    /// The workspace server's Grep against `rg`, on the same queries and trees. Installs `rg` where it is missing.
+    Grep {
+        /// Counted runs, after a warm-up.
+        #[arg(long, default_value_t = 10)]
+        runs: usize,
+    },
     /// One measured process, for the benchmarks themselves: its peak memory must not be mixed with another child's.
     #[command(hide = true)]
     Once {
@@ -31,6 +40,7 @@ pub enum Bench {
 pub fn run(root: &Path, what: &Bench) -> anyhow::Result<()> {
     match what {
         Bench::Print { runs, binary } => print::run(root, *runs, binary.as_deref()),
+        Bench::Grep { runs } => grep::run(root, *runs),
         Bench::Once { command } => once::run(command),
     }
 }
