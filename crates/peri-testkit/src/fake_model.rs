@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 use peri_acp_types::{
     AssistantPart, ModelFailure, ModelFailureKind, ModelStop, Thought, ToolArguments, ToolCall, ToolCallId, Usage,
@@ -15,11 +17,23 @@ use crate::invariants::check_requests;
 use crate::watched::Watched;
 
 /// A scripted model. Clones share script and memory.
-#[derive(Clone, Default)]
-pub struct FakeModel(Arc<Watched<Memory>>);
+#[derive(Clone)]
+pub struct FakeModel {
+    name: Arc<str>,
+    memory: Arc<Watched<Memory>>,
+}
+
+impl Default for FakeModel {
+    fn default() -> FakeModel {
+        FakeModel { name: "fake/model".into(), memory: Arc::default() }
+    }
+}
 
 #[derive(Default)]
 struct Memory {
+    /// What its endpoint says when it is asked for limits, and the gate that holds the answer back.
+    to_learn: Option<(Gate, ModelLimits)>,
+    learned: Option<ModelLimits>,
     script: VecDeque<FakeAnswer>,
     /// Asked once the script is over.
     improvise: Option<Improvise>,
@@ -110,28 +124,39 @@ impl FakeModel {
     /// A model that answers each request by that function.
     pub fn computed(answer: impl Fn(&ModelRequest) -> FakeAnswer + Send + Sync + 'static) -> FakeModel {
         let model = FakeModel::default();
-        model.0.update(|memory| memory.improvise = Some(Arc::new(answer)));
+        model.memory.update(|memory| memory.improvise = Some(Arc::new(answer)));
         model
+    }
+
+    /// The same with another name.
+    #[must_use]
+    pub fn named(self, name: &str) -> FakeModel {
+        FakeModel { name: name.into(), ..self }
+    }
+
+    /// Asked for its limits, it learns these once the gate is open.
+    pub fn learns(&self, gate: &Gate, limits: ModelLimits) {
+        self.memory.update(|memory| memory.to_learn = Some((gate.clone(), limits)));
     }
 
     /// Adds to the script.
     pub fn then(&self, script: impl IntoIterator<Item = FakeAnswer>) {
-        self.0.update(|memory| memory.script.extend(script));
+        self.memory.update(|memory| memory.script.extend(script));
     }
 
     /// What it was asked so far.
     pub fn requests(&self) -> Vec<ModelRequest> {
-        self.0.read(|memory| memory.requests.clone())
+        self.memory.read(|memory| memory.requests.clone())
     }
 
     /// Resolves once that many requests have come.
     pub async fn asked(&self, count: usize) {
-        self.0.until(|memory| (memory.requests.len() >= count).then_some(())).await;
+        self.memory.until(|memory| (memory.requests.len() >= count).then_some(())).await;
     }
 
     /// Resolves once that many streams were dropped before their terminal event.
     pub async fn aborted(&self, count: usize) {
-        self.0.until(|memory| (memory.aborted >= count).then_some(())).await;
+        self.memory.until(|memory| (memory.aborted >= count).then_some(())).await;
     }
 
     /// Checks the contract of requests: each call has its result, and the prefix is stable.
@@ -146,22 +171,34 @@ impl FakeModel {
 
 impl LanguageModel for FakeModel {
     fn name(&self) -> &str {
-        "fake/model"
+        &self.name
     }
 
     fn limits(&self) -> ModelLimits {
-        ModelLimits { context_window: 200_000, max_output_tokens: None }
+        let learned = self.memory.read(|memory| memory.learned);
+        learned.unwrap_or(ModelLimits { context_window: 200_000, max_output_tokens: None })
+    }
+
+    fn learn_limits(&self) -> BoxFuture<'_, ()> {
+        let to_learn = self.memory.read(|memory| memory.to_learn.clone());
+        async move {
+            if let Some((gate, limits)) = to_learn {
+                gate.pass().await;
+                self.memory.update(|memory| memory.learned = Some(limits));
+            }
+        }
+        .boxed()
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
-        let (scripted, improvise) = self.0.update(|memory| {
+        let (scripted, improvise) = self.memory.update(|memory| {
             memory.requests.push(request.clone());
             (memory.script.pop_front(), memory.improvise.clone())
         });
         let answer = scripted.or_else(|| improvise.map(|answer| answer(&request)));
         let beyond = || FakeAnswer::failure(ModelFailureKind::BadRequest, "");
         let events = events_of(answer.unwrap_or_else(beyond));
-        let abort = AbortWitness { memory: Arc::clone(&self.0), ended: false };
+        let abort = AbortWitness { memory: Arc::clone(&self.memory), ended: false };
         stream::unfold((events, abort), |(mut events, mut abort)| async move {
             let event = events.next().await;
             abort.ended = event.as_ref().is_none_or(ModelStreamEvent::is_terminal);

@@ -29,6 +29,11 @@ impl CapturedRequest {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// The path without the query.
+    pub fn path_alone(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default()
+    }
+
     /// The `messages` of the body.
     pub fn messages(&self) -> &[Value] {
         self.json["messages"].as_array().map_or(&[], Vec::as_slice)

@@ -31,6 +31,8 @@ use crate::wire_invariants;
 
 /// The one path that is scripted.
 pub const MESSAGES_PATH: &str = "/v1/messages";
+/// Where the list of models is. Asking for it is no request to a model: it does not count as one, nor as unexpected.
+const MODELS_PATHS: [&str; 2] = ["/v1/models", "/models"];
 
 /// A running endpoint.
 pub struct FakeModelServer {
@@ -47,6 +49,8 @@ struct Record {
     /// Requests to the scripted path, in the order of their arrival.
     requests: Vec<CapturedRequest>,
     unexpected: Vec<CapturedRequest>,
+    /// Requests for the list of models.
+    listings: Vec<CapturedRequest>,
     connections: usize,
     /// Clients that went away before their answer was whole.
     hangups: usize,
@@ -99,6 +103,11 @@ impl FakeModelServer {
     /// Requests to any other path or by another method.
     pub fn unexpected(&self) -> Vec<CapturedRequest> {
         self.record.read(|record| record.unexpected.clone())
+    }
+
+    /// Requests for the list of models.
+    pub fn listings(&self) -> Vec<CapturedRequest> {
+        self.record.read(|record| record.listings.clone())
     }
 
     /// Connections that were accepted.
@@ -166,6 +175,13 @@ struct Server {
 impl Server {
     /// Keeps the request, and says what to do with it.
     fn reply_to(&self, mut request: CapturedRequest) -> Reply {
+        if request.method == "GET" && MODELS_PATHS.contains(&request.path_alone()) {
+            self.record.update(|record| {
+                request.number = record.listings.len();
+                record.listings.push(request.clone());
+            });
+            return self.script.models();
+        }
         let expected = request.method == "POST" && request.path == MESSAGES_PATH;
         let known = self.record.update(|record| {
             let requests = if expected { &mut record.requests } else { &mut record.unexpected };

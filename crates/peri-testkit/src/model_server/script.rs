@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::captured::CapturedRequest;
 use super::reply::Reply;
 
-/// A function from requests to replies.
+/// A function from requests to replies, and the list of models, which is answered beside it.
 #[derive(Clone)]
-pub struct Script(Arc<dyn Fn(&CapturedRequest) -> Reply + Send + Sync>);
+pub struct Script {
+    reply: Arc<dyn Fn(&CapturedRequest) -> Reply + Send + Sync>,
+    models: Option<Reply>,
+}
 
 impl Script {
     /// The first request gets the first reply, and so on. A request beyond the last is refused, which no client tries again.
@@ -37,11 +42,28 @@ impl Script {
 
     /// Any function of the request.
     pub fn computed<R: Into<Reply>>(reply: impl Fn(&CapturedRequest) -> R + Send + Sync + 'static) -> Script {
-        Script(Arc::new(move |request| reply(request).into()))
+        Script { reply: Arc::new(move |request| reply(request).into()), models: None }
+    }
+
+    /// Answers that document to whoever asks for the list of models. Without it there is none: 404.
+    #[must_use]
+    pub fn with_models(self, list: &Value) -> Script {
+        self.answering_models(Reply::status(200).json_body(list))
+    }
+
+    /// As [`Script::with_models`], for lists that go wrong.
+    #[must_use]
+    pub fn answering_models(self, reply: Reply) -> Script {
+        Script { models: Some(reply), ..self }
     }
 
     pub(super) fn reply(&self, request: &CapturedRequest) -> Reply {
-        (self.0)(request)
+        (self.reply)(request)
+    }
+
+    pub(super) fn models(&self) -> Reply {
+        let none = || Reply::status(404).error_body("not_found_error", "this endpoint has no list of models");
+        self.models.clone().unwrap_or_else(none)
     }
 }
 

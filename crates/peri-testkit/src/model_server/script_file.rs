@@ -26,6 +26,8 @@ pub struct ScriptFile {
     #[serde(default)]
     choose: Choice,
     replies: Vec<ReplyEntry>,
+    /// The document that the list of models is; without it there is none.
+    models: Option<Value>,
 }
 
 /// How a reply is chosen; see the functions of [`Script`] that bear these names.
@@ -112,10 +114,14 @@ impl ScriptFile {
 impl From<ScriptFile> for Script {
     fn from(file: ScriptFile) -> Script {
         let replies: Vec<Reply> = (0..).zip(file.replies).map(|(place, entry)| entry.into_reply(place)).collect();
-        match file.choose {
+        let script = match file.choose {
             Choice::InOrder => Script::in_order(replies),
             Choice::RepeatingLast => Script::repeating_last(replies),
             Choice::ByHistory => Script::by_history(replies),
+        };
+        match &file.models {
+            Some(list) => script.with_models(list),
+            None => script,
         }
     }
 }

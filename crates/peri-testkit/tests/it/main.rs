@@ -2,6 +2,7 @@
 
 mod endpoint;
 mod fakes;
+mod model_lists;
 mod process;
 mod snapshots;
 mod stream_cases;
