@@ -27,8 +27,8 @@ async function gone(pids) {
 test("during a tool: its processes are gone, and the session goes on", async (t) => {
   const replies = [calling("Bash", { command: BROOD }, "toolu_1"), { text: "On again." }];
   const sandbox = await Sandbox.make(t, replies, ALLOWED);
-  const signpost = Signpost.make(t, sandbox);
-  const client = await Client.start(t, sandbox);
+  const signpost = new Signpost(sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   const turn = client.prompt(sessionId, "Go.");
   const pids = await signpost.next(BROOD_SIZE);
@@ -46,8 +46,8 @@ test("during a tool: its processes are gone, and the session goes on", async (t)
 test("by $/cancel_request: the prompt's own request", async (t) => {
   const replies = [calling("Bash", { command: BROOD }, "toolu_1"), { text: "On again." }];
   const sandbox = await Sandbox.make(t, replies, ALLOWED);
-  const signpost = Signpost.make(t, sandbox);
-  const client = await Client.start(t, sandbox);
+  const signpost = new Signpost(sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   const abort = new AbortController();
   const turn = client.prompt(sessionId, "Go.", { cancellationSignal: abort.signal });
@@ -60,7 +60,7 @@ test("by $/cancel_request: the prompt's own request", async (t) => {
 
 test("while the model is silent", async (t) => {
   const sandbox = await Sandbox.make(t, [{ text: ["Once ", "upon ", "a time"], silent_after: 700 }]);
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   const turn = client.prompt(sessionId, "Tell.");
   await client.untilTold(sessionId, "agent_message_chunk");
@@ -73,7 +73,7 @@ test("while a question waits: it is withdrawn, and a late answer runs nothing", 
   const sandbox = await Sandbox.make(t, [calling("Bash", { command: "touch made" }, "toolu_1"), { text: "On." }]);
   let answerNow;
   const answer = (question) => new Promise((resolve) => (answerNow = () => resolve(choose("allow_once")(question))));
-  const client = await Client.start(t, sandbox, { answer });
+  const client = await Client.start(sandbox, { answer });
   const { sessionId } = await client.open();
   const turn = client.prompt(sessionId, "Make it.");
   await client.until((happening) => happening.question);
@@ -87,7 +87,7 @@ test("while a question waits: it is withdrawn, and a late answer runs nothing", 
 
 test("where nothing runs it does nothing", async (t) => {
   const sandbox = await Sandbox.make(t, [{ text: "Yes." }]);
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   await client.agent.notify(methods.agent.session.cancel, { sessionId });
   await client.agent.notify(methods.agent.session.cancel, { sessionId: "of nobody" });
@@ -97,8 +97,8 @@ test("where nothing runs it does nothing", async (t) => {
 
 test("a session with a turn is not closed before the turn is cancelled", async (t) => {
   const sandbox = await Sandbox.make(t, [calling("Bash", { command: BROOD }, "toolu_1")], ALLOWED);
-  const signpost = Signpost.make(t, sandbox);
-  const client = await Client.start(t, sandbox);
+  const signpost = new Signpost(sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   const turn = client.prompt(sessionId, "Go.");
   await signpost.next(BROOD_SIZE);

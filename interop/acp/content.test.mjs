@@ -13,7 +13,7 @@ const PNG =
 /** Prompts with those blocks and gives the content of the message that the model got. */
 async function asked(t, blocks) {
   const sandbox = await Sandbox.make(t, [{ text: "I see." }]);
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   const { stopReason } = await client.prompt(sessionId, blocks);
   assert.equal(stopReason, "end_turn");
@@ -53,7 +53,7 @@ test("all of it in the order of the prompt, and again when the session is loaded
   const { content, sandbox, sessionId } = await asked(t, blocks);
   const kinds = content.map((block) => (block.type === "text" ? block.text : block.type));
   assert.deepEqual(kinds.filter((kind) => ["First.", "image", "Last."].includes(kind)), ["First.", "image", "Last."]);
-  const later = await Client.start(t, sandbox);
+  const later = await Client.start(sandbox);
   await later.agent.request("session/load", { sessionId, cwd: sandbox.work, mcpServers: [] });
   const told = later.updates(sessionId, "user_message_chunk").map(({ content }) => content);
   assert.deepEqual(told.map(({ type }) => type), ["text", "image", "text"]);

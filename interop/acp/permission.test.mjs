@@ -19,7 +19,7 @@ const TWICE = [
 
 async function twoTurns(t, answer, replies = TWICE) {
   const sandbox = await Sandbox.make(t, replies);
-  const client = await Client.start(t, sandbox, { answer });
+  const client = await Client.start(sandbox, { answer });
   const { sessionId } = await client.open();
   const turn = async (id) => {
     const { stopReason } = await client.prompt(sessionId, "Make it.");
@@ -60,7 +60,7 @@ test("allow always: the next one is not asked about, in this session and the nex
   assert.deepEqual([statuses(calls), client.questions.length, made], [["completed", "completed"], 1, true]);
   const rules = JSON.parse(await readFile(join(sandbox.work, ".peri/settings.local.json"), "utf8"));
   assert.match(JSON.stringify(rules.permissions.allow), /touch/);
-  const next = await Client.start(t, sandbox);
+  const next = await Client.start(sandbox);
   const { sessionId } = await next.open();
   await next.prompt(sessionId, "Once more.");
   assert.equal(next.call(sessionId, "toolu_3").status, "completed");
@@ -96,7 +96,7 @@ test("no answer is a refusal: cancelled, an error, an option that was not offere
 test("reading is not asked about", async (t) => {
   const sandbox = await Sandbox.make(t, [calling("Read", { file_path: "a" }, "toolu_1"), { text: "Read." }]);
   await sandbox.write("work/a", "x");
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   await client.prompt(sessionId, "Read it.");
   assert.equal(client.call(sessionId, "toolu_1").status, "completed");
@@ -108,7 +108,7 @@ test("parallel calls are asked about one by one, and each answer is for its own 
   const sandbox = await Sandbox.make(t, [{ tool_calls: commands }, { text: "Done." }]);
   const answer = (question) =>
     choose(question.toolCall.rawInput.command === "touch two" ? "allow_once" : "reject_once")(question);
-  const client = await Client.start(t, sandbox, { answer });
+  const client = await Client.start(sandbox, { answer });
   const { sessionId } = await client.open();
   await client.prompt(sessionId, "Both.");
   assert.deepEqual(["one", "two"].map((name) => existsSync(join(sandbox.work, name))), [false, true]);

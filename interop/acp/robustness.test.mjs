@@ -27,8 +27,8 @@ function brooding(t) {
 }
 
 /** The session goes on where it was, and its call has a result. */
-async function checkGoesOn(t, sandbox, sessionId) {
-  const client = await Client.start(t, sandbox);
+async function checkGoesOn(sandbox, sessionId) {
+  const client = await Client.start(sandbox);
   await client.agent.request(methods.agent.session.load, { sessionId, cwd: sandbox.work, mcpServers: [] });
   const { stopReason } = await client.prompt(sessionId, "Go on.");
   assert.equal(stopReason, "end_turn");
@@ -37,8 +37,8 @@ async function checkGoesOn(t, sandbox, sessionId) {
 
 test("the client closes its end in the middle of a turn", async (t) => {
   const sandbox = await brooding(t);
-  const signpost = Signpost.make(t, sandbox);
-  const client = await Client.start(t, sandbox);
+  const signpost = new Signpost(sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   const turn = client.prompt(sessionId, "Go.");
   await signpost.next(BROOD_SIZE);
@@ -47,12 +47,12 @@ test("the client closes its end in the middle of a turn", async (t) => {
   assert.deepEqual(await client.exited, [0, null], client.stderr);
   assert.equal((await turn).stopReason, "cancelled");
   client.checkFrames();
-  await checkGoesOn(t, sandbox, sessionId);
+  await checkGoesOn(sandbox, sessionId);
 });
 
 test("the client is killed in the middle of a turn", async (t) => {
   const sandbox = await brooding(t);
-  const signpost = Signpost.make(t, sandbox);
+  const signpost = new Signpost(sandbox);
   const script = fileURLToPath(new URL("support/doomed-client.mjs", import.meta.url));
   const words = [script, sandbox.folder, sandbox.mark, JSON.stringify(sandbox.variables)];
   const env = { ...process.env, [MARK]: sandbox.mark };
@@ -63,17 +63,17 @@ test("the client is killed in the middle of a turn", async (t) => {
   client.kill("SIGKILL");
   await exited;
   await untilNoProcess(sandbox);
-  const later = await Client.start(t, sandbox);
+  const later = await Client.start(sandbox);
   const { sessions } = await later.agent.request(methods.agent.session.list, { cwd: sandbox.work });
   assert.equal(sessions.length, 1);
   await later.end();
-  await checkGoesOn(t, sandbox, sessions[0].sessionId);
+  await checkGoesOn(sandbox, sessions[0].sessionId);
 });
 
 test("Peri itself is killed in the middle of a turn", async (t) => {
   const sandbox = await brooding(t);
-  const signpost = Signpost.make(t, sandbox);
-  const client = await Client.start(t, sandbox);
+  const signpost = new Signpost(sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   const turn = client.prompt(sessionId, "Go.").catch((error) => error);
   await signpost.next(BROOD_SIZE);
@@ -81,13 +81,13 @@ test("Peri itself is killed in the middle of a turn", async (t) => {
   await client.exited;
   await untilNoProcess(sandbox);
   assert.ok((await turn) instanceof Error, "the client learns that the turn has no answer");
-  await checkGoesOn(t, sandbox, sessionId);
+  await checkGoesOn(sandbox, sessionId);
 });
 
 test("the client stops reading for good in the middle of an answer", async (t) => {
   const endless = { text: ["0123456789abcdef".repeat(64)], text_times: 20_000 };
   const sandbox = await Sandbox.make(t, [endless]);
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   client.prompt(sessionId, "Go.").catch(() => {});
   await client.untilTold(sessionId, "agent_message_chunk");
@@ -98,7 +98,7 @@ test("the client stops reading for good in the middle of an answer", async (t) =
 
 test("rubbish is answered, and the connection lives", async (t) => {
   const sandbox = await Sandbox.make(t, [{ text: "Still here." }]);
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const rubbish = ["{", "[]", "null", "\u0000", '{"jsonrpc":"2.0","id":"x","method":5}', "{}".repeat(1000)];
   for (const line of rubbish) client.process.stdin.write(`${line}\n`);
   const { sessionId } = await client.open();

@@ -39,7 +39,7 @@ function told(client, sessionId) {
 
 test("initialize says what Peri can do", async (t) => {
   const sandbox = await Sandbox.make(t, []);
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const { protocolVersion, agentInfo, agentCapabilities } = client.initialized;
   assert.equal(protocolVersion, 1);
   assert.equal(agentInfo.name, "peri");
@@ -57,7 +57,7 @@ test("a turn with thought, text and a tool", async (t) => {
     { text: ["It says ", "hello."], usage: { input: 100, output: 20 } },
   ]);
   await sandbox.write("work/notes.txt", "hello\n");
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   const { stopReason } = await client.prompt(sessionId, "What do the notes say?");
   assert.equal(stopReason, "end_turn");
@@ -89,7 +89,7 @@ test("a change of a file is shown as a diff", async (t) => {
     { settings: { permissions: { mode: "accept-edits" } } },
   );
   const file = await sandbox.write("work/a.txt", "one\n");
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   await client.prompt(sessionId, "Change it.");
   const { kind, status, content } = client.call(sessionId, "toolu_2");
@@ -106,12 +106,12 @@ test("a loaded session tells what the live one told", async (t) => {
     { text: "And more." },
   ]);
   await sandbox.write("work/notes.txt", "hello\n");
-  const live = await Client.start(t, sandbox);
+  const live = await Client.start(sandbox);
   const { sessionId } = await live.open();
   await live.prompt(sessionId, "Look.");
   await live.end();
 
-  const later = await Client.start(t, sandbox);
+  const later = await Client.start(sandbox);
   await later.agent.request(session.load, { sessionId, cwd: sandbox.work, mcpServers: [] });
   const [prompt, ...rest] = told(later, sessionId);
   assert.deepEqual(prompt, { type: "user_message_chunk", text: "Look." });
@@ -127,11 +127,11 @@ test("a loaded session tells what the live one told", async (t) => {
 
 test("a resumed session goes on and tells nothing of before", async (t) => {
   const sandbox = await Sandbox.make(t, [{ text: "One." }, { text: "Two." }]);
-  const first = await Client.start(t, sandbox);
+  const first = await Client.start(sandbox);
   const { sessionId } = await first.open();
   await first.prompt(sessionId, "Count.");
   await first.end();
-  const second = await Client.start(t, sandbox);
+  const second = await Client.start(sandbox);
   await second.agent.request(session.resume, { sessionId, cwd: sandbox.work, mcpServers: [] });
   await second.prompt(sessionId, "On.");
   assert.equal(second.text(sessionId), "Two.");
@@ -143,7 +143,7 @@ test("a resumed session goes on and tells nothing of before", async (t) => {
 
 test("sessions are listed with their titles, closed, and deleted", async (t) => {
   const sandbox = await Sandbox.make(t, [{ text: "One." }, { text: "Two." }]);
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const listed = async () => (await client.agent.request(session.list, { cwd: sandbox.work })).sessions;
   const first = await client.open();
   await client.prompt(first.sessionId, "The first matter");
@@ -174,8 +174,8 @@ test("two sessions of one connection run side by side", async (t) => {
     [calling("Bash", { command: "echo here > signpost; until [ -e go ]; do sleep 0.02; done" }), { text: "Done." }],
     { choose: "by_history", settings: { permissions: { mode: "bypass" } } },
   );
-  const signpost = Signpost.make(t, sandbox);
-  const client = await Client.start(t, sandbox);
+  const signpost = new Signpost(sandbox);
+  const client = await Client.start(sandbox);
   const [one, two] = [await client.open(), await client.open()];
   const turns = [client.prompt(one.sessionId, "Go."), client.prompt(two.sessionId, "Go.")];
   assert.deepEqual(await signpost.next(2), ["here", "here"], "both commands run");
@@ -187,7 +187,7 @@ test("two sessions of one connection run side by side", async (t) => {
 
 test("what is wrong is answered by an error, and the connection lives", async (t) => {
   const sandbox = await Sandbox.make(t, [{ text: "Still here." }]);
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const cwd = sandbox.work;
   const request = (method, params) => failure(client.agent.request(method, params));
   const unknown = "0197a5a0-0000-7000-8000-000000000000";
@@ -209,7 +209,7 @@ test("a failing model is an error with the provider's own words", async (t) => {
     { status: 400, error: { type: "invalid_request_error", message: "the moon is in the wrong quarter" } },
     { text: "Better now." },
   ]);
-  const client = await Client.start(t, sandbox);
+  const client = await Client.start(sandbox);
   const { sessionId } = await client.open();
   const error = await failure(client.prompt(sessionId, "Go."));
   assert.equal(error.code, -32603);

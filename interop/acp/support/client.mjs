@@ -38,11 +38,11 @@ export class Client {
    * Starts Peri in the sandbox and initializes. `answer` gives the answer to a permission request.
    * `capabilities` are the client's, `meta` goes into `initialize`.
    */
-  static async start(t, sandbox, { answer = NOT_ASKED, capabilities = {}, meta, args = ["acp"] } = {}) {
+  static async start(sandbox, { answer = NOT_ASKED, capabilities = {}, meta, args = ["acp"] } = {}) {
     const client = new Client();
     client.answer = answer;
     client.#spawn(sandbox, args);
-    t.after(() => client.#cleanUp());
+    sandbox.atEnd(() => client.#cleanUp());
     const params = { protocolVersion: PROTOCOL_VERSION, clientCapabilities: capabilities, ...(meta && { _meta: meta }) };
     client.initialized = await client.agent.request(methods.agent.initialize, params);
     return client;

@@ -7,6 +7,6 @@ const [folder, mark, variables] = process.argv.slice(2);
 const sandbox = new Sandbox(folder);
 sandbox.mark = mark;
 sandbox.variables = JSON.parse(variables);
-const client = await Client.start({ after() {} }, sandbox);
+const client = await Client.start(sandbox);
 const { sessionId } = await client.open();
 await client.prompt(sessionId, "Go.");

@@ -12,23 +12,18 @@ import { MARK } from "./sandbox.mjs";
 /** No process of Peri may be left so long after its client has gone, in milliseconds. */
 const LIMIT = 2000;
 
-/** A named pipe in the workspace to which a command of the test writes lines: an event where a file would be polled. */
+/** The named pipe `signpost` in the workspace, to which a command of the test writes lines: an event where a file would be polled. */
 export class Signpost {
   #lines;
   #socket;
 
-  constructor(sandbox, name = "signpost") {
-    const path = join(sandbox.work, name);
+  constructor(sandbox) {
+    const path = join(sandbox.work, "signpost");
     execFileSync("mkfifo", [path]);
     // Open for both, so that it never ends between two writers.
     this.#socket = new Socket({ fd: openSync(path, constants.O_RDWR | constants.O_NONBLOCK), writable: false });
     this.#lines = createInterface({ input: this.#socket })[Symbol.asyncIterator]();
-  }
-
-  static make(t, sandbox, name) {
-    const signpost = new Signpost(sandbox, name);
-    t.after(() => signpost.#socket.destroy());
-    return signpost;
+    sandbox.atEnd(() => this.#socket.destroy());
   }
 
   /** The next lines that are written to it. */

@@ -29,6 +29,7 @@ export class Sandbox {
   /** More variables for Peri. */
   variables = {};
   #endpoint;
+  #ends = [];
 
   constructor(folder) {
     this.folder = folder;
@@ -43,7 +44,7 @@ export class Sandbox {
   static async make(t, replies, { choose = "in_order", settings = {} } = {}) {
     // Links resolved, as Peri names it.
     const sandbox = new Sandbox(await realpath(await mkdtemp(join(tmpdir(), "peri-interop-"))));
-    t.after(() => sandbox.#remove());
+    t.after(() => sandbox.#end());
     await mkdir(sandbox.home);
     await mkdir(sandbox.work);
     await sandbox.#startModel({ choose, replies });
@@ -84,7 +85,13 @@ export class Sandbox {
     this.modelUrl = `http://127.0.0.1:${port}`;
   }
 
-  async #remove() {
+  /** Has something done when the test is over, before the sandbox is removed: what began last is ended first. */
+  atEnd(step) {
+    this.#ends.unshift(step);
+  }
+
+  async #end() {
+    for (const step of this.#ends) await step();
     if (this.#endpoint && this.#endpoint.exitCode === null) {
       const ended = once(this.#endpoint, "exit");
       this.#endpoint.stdin.end();
