@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Answer, Endpoint};
 use super::once::MARK;
-use super::{machine, median};
-use crate::run::{self, command};
+use super::{Home, machine, median, release_binary};
 
 struct Run {
     first_request: Duration,
@@ -18,38 +17,25 @@ struct Run {
 }
 
 pub fn run(root: &Path, runs: usize, binary: Option<&Path>) -> anyhow::Result<()> {
-    let binary = match binary {
-        Some(binary) => binary.to_path_buf(),
-        None => {
-            run::run(&mut command(root, &["cargo", "build", "--release", "--quiet", "-p", "peri-cli"]))?;
-            root.join("target/release/peri")
-        }
-    };
-    let endpoint = Endpoint::start()?;
-    let home = std::env::temp_dir().join(format!("peri-bench-{}", std::process::id()));
-    std::fs::create_dir_all(home.join("workspace"))?;
-    let measured = measure(&binary, &home, &endpoint, runs);
-    std::fs::remove_dir_all(&home)?;
-    report(&binary, &measured?)
-}
-
-fn measure(binary: &Path, home: &Path, endpoint: &Endpoint, runs: usize) -> anyhow::Result<Vec<Run>> {
+    let binary = release_binary(root, binary)?;
+    let home = Home::new("print")?;
+    let endpoint = Endpoint::start(&Answer::hello())?;
     // One run more than is counted: it creates the store and warms the page cache.
-    let mut measured = (0..=runs).map(|_| once(binary, home, endpoint)).collect::<anyhow::Result<Vec<Run>>>()?;
+    let mut measured = (0..=runs).map(|_| once(&binary, &home, &endpoint)).collect::<anyhow::Result<Vec<Run>>>()?;
     measured.remove(0);
-    Ok(measured)
+    report(&binary, &measured)
 }
 
-fn once(binary: &Path, home: &Path, endpoint: &Endpoint) -> anyhow::Result<Run> {
+fn once(binary: &Path, home: &Home, endpoint: &Endpoint) -> anyhow::Result<Run> {
     let started = Instant::now();
     let output = Command::new(std::env::current_exe()?)
         .args(["bench", "once", "--"])
         .arg(binary)
         .args(["-p", "Say hello.", "--model", "anthropic/scripted", "--cwd"])
-        .arg(home.join("workspace"))
+        .arg(home.workspace())
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("PERI_HOME", home)
+        .env("PERI_HOME", home.path())
         .env("ANTHROPIC_API_KEY", "scripted")
         .env("ANTHROPIC_BASE_URL", &endpoint.base_url)
         .stdin(Stdio::null())
