@@ -14,6 +14,9 @@ pub enum TurnError {
     Model(ModelFailure),
     #[error("{0}")]
     Store(StoreError),
+    /// A command that the input begins with could not be run. The input was not taken into the thread.
+    #[error("/{name} could not be run: {reason}")]
+    Command { name: String, reason: String },
     /// An invariant of ours broke; the text says which.
     #[error("internal error: {0}")]
     Internal(String),

@@ -31,7 +31,6 @@ pub(crate) fn from_controller(error: &ControllerError) -> Error {
     let text = error.to_string();
     match error {
         ControllerError::Config(_) => Error::new(WORKSPACE, text).data(json!({"kind": "configuration"})),
-        ControllerError::NotSupported(_) => Error::new(WORKSPACE, text).data(json!({"kind": "not-supported"})),
         ControllerError::UnknownContext { .. } => Error::new(WORKSPACE, text).data(json!({"kind": "unknown-context"})),
         ControllerError::UnknownAgent(_) | ControllerError::RelativeCwd(_) | ControllerError::OtherCwd { .. } => {
             invalid_params(&text)
@@ -39,6 +38,8 @@ pub(crate) fn from_controller(error: &ControllerError) -> Error {
         ControllerError::Exists(_) => invalid_params(&text).data(json!({"kind": "session-exists"})),
         ControllerError::AlreadyOpen(_) => invalid_params(&text).data(json!({"kind": "session-open"})),
         ControllerError::NotFound(id) => session_not_found(&id.to_string(), &text),
+        ControllerError::ModelName { .. } => invalid_params(&text).data(json!({"kind": "model-name"})),
+        ControllerError::Ended(_) => invalid_params(&text).data(json!({"kind": "session-ended"})),
         ControllerError::Prompt(_) => invalid_params(&text).data(json!({"kind": "prompt-refused"})),
         ControllerError::Close(incomplete) => close_incomplete(incomplete),
         ControllerError::Store(_) => internal(text, "store"),

@@ -295,6 +295,8 @@ pub enum TurnFailureKind {
     Cancelled,
     Model,
     Store,
+    /// The prompt is a command that could not be run. There was no turn.
+    Command,
     Internal,
     #[serde(other)]
     Unknown,

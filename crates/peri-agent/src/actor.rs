@@ -1,6 +1,8 @@
-//! The session actor: one task owns the thread, the queue and the running turn; everything else sends it commands.
+//! The session actor: one task owns the thread, the settings, the queue and the running turn; everything else sends it
+//! commands.
 //!
-//! Invariant: at most one turn runs, and its terminal event has been sent before the next one starts.
+//! Invariants: at most one turn runs, and its terminal event has been sent before the next one starts. While a turn runs,
+//! nothing but a close holds the mailbox up: a client that reads nothing can still cancel.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -11,15 +13,19 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use peri_acp_types::{
-    AgentEvent, AgentId, AttemptId, CancellationToken, Content, NoticeKind, SessionEvent, StoreError, StoredTurnEnd,
+    AgentEvent, AgentId, AttemptId, CancellationToken, Content, NoticeKind, SessionEvent, SessionSettings, StoreError, StoredTurnEnd,
     Thread, ThreadChange, TurnEnd, TurnError, TurnId, TurnKey, TurnOutcome, Usage,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::change::Changeable;
 use crate::core::SessionCore;
-use crate::handle::{MAILBOX_CAPACITY, SessionCommand};
+use crate::handle::{MAILBOX_CAPACITY, Opening, SessionCommand};
 use crate::turn::{self, EndedTurn, SessionAfterTurn, Turn};
-use crate::{CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionHandle};
+use crate::{
+    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionChange, SessionEnded,
+    SessionHandle,
+};
 
 /// Inputs that may wait for the running turn.
 const MAX_QUEUED_INPUTS: usize = 32;
@@ -29,6 +35,11 @@ const CLOSE_RETRY_AFTER: Duration = Duration::from_millis(100);
 struct Actor {
     core: Arc<SessionCore>,
     mailbox: mpsc::Receiver<SessionCommand>,
+    changeable: Changeable,
+    /// Settings that the lane had no room for yet. Later ones take their place: only what holds is worth telling.
+    untold: Option<SessionSettings>,
+    /// The model is being asked for its limits. Here and not in a task of its own, so that it ends with the session.
+    learning: Option<BoxFuture<'static, ()>>,
     /// None while a turn has it.
     thread: Option<Thread>,
     running: Option<RunningTurn>,
@@ -53,18 +64,39 @@ type Panic = Box<dyn Any + Send>;
 
 enum Next {
     Command(Option<SessionCommand>),
+    SettingsTold,
+    LimitsLearned,
     TurnDone(Result<EndedTurn, Panic>),
 }
 
 /// Starts the actor and gives the way to it.
-pub(crate) fn start(core: Arc<SessionCore>, thread: Thread, notices: Vec<(NoticeKind, String)>) -> SessionHandle {
+pub(crate) fn start(
+    core: Arc<SessionCore>,
+    changeable: Changeable,
+    thread: Thread,
+    notices: Vec<(NoticeKind, String)>,
+) -> SessionHandle {
     let (tx, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
-    let tools = core.tools.iter().map(|tool| tool.name.clone()).collect();
-    let handle = SessionHandle::new(core.scope.session_id, core.scope.session_epoch, tools, tx);
+    let opening = Opening {
+        scope: core.scope.clone(),
+        settings: changeable.settings().clone(),
+        tools: core.tools.iter().map(|tool| tool.name.clone()).collect(),
+        commands: core.commands.clone(),
+    };
     let spawner = core.ports.spawner.clone();
-    let actor = Actor { core, mailbox, thread: Some(thread), running: None, queue: VecDeque::new(), closing: false };
+    let actor = Actor {
+        core,
+        mailbox,
+        learning: Some(learn_limits(&changeable)),
+        changeable,
+        untold: None,
+        thread: Some(thread),
+        running: None,
+        queue: VecDeque::new(),
+        closing: false,
+    };
     spawner.spawn(actor.run(notices).boxed());
-    handle
+    SessionHandle::new(opening, tx)
 }
 
 impl Actor {
@@ -78,6 +110,10 @@ impl Actor {
                     let answer = self.accept(content);
                     let _ = reply.send(answer);
                 }
+                Next::Command(Some(SessionCommand::Change { change, reply })) => {
+                    let answer = self.change(change).await;
+                    let _ = reply.send(answer);
+                }
                 Next::Command(Some(SessionCommand::Cancel { target, queue, reply })) => {
                     let _ = reply.send(self.cancel(target, queue));
                 }
@@ -88,6 +124,8 @@ impl Actor {
                     }
                     let _ = reply.send(answer);
                 }
+                Next::SettingsTold => self.untold = None,
+                Next::LimitsLearned => self.learning = None,
                 // Nobody can reach the session any more.
                 Next::Command(None) => return self.abandon().await,
                 Next::TurnDone(result) => {
@@ -101,19 +139,41 @@ impl Actor {
     }
 
     async fn next(&mut self) -> Next {
-        let running = self.running.as_mut();
-        let turn = async {
-            match running {
-                Some(turn) => (&mut turn.future).await,
-                None => std::future::pending().await,
-            }
-        };
+        let (core, untold) = (&self.core, self.untold.clone());
+        let telling = untold.map(|settings| core.emit_outside_turn(SessionEvent::SettingsChanged(settings)));
         tokio::select! {
-            // A cancel that has arrived is judged before the turn goes on.
+            // A cancel that has arrived is judged before the turn goes on, and settings are told before what follows them.
             biased;
             command = self.mailbox.recv() => Next::Command(command),
-            result = turn => Next::TurnDone(result),
+            () = if_any(telling) => Next::SettingsTold,
+            result = if_any(self.running.as_mut().map(|turn| &mut turn.future)) => Next::TurnDone(result),
+            () = if_any(self.learning.as_mut()) => Next::LimitsLearned,
         }
+    }
+
+    async fn change(&mut self, change: SessionChange) -> Result<SessionSettings, SessionEnded> {
+        if self.closing {
+            return Err(SessionEnded);
+        }
+        let before = self.changeable.settings().clone();
+        match change {
+            SessionChange::Model(model) => {
+                self.changeable.set_model(model);
+                self.learning = Some(learn_limits(&self.changeable));
+            }
+            SessionChange::Effort(effort) => self.changeable.set_effort(effort),
+            SessionChange::PermissionMode(mode) => {
+                self.changeable.set_permission_mode(mode);
+                for middleware in &self.core.middlewares {
+                    middleware.permission_mode_changed(mode).await;
+                }
+            }
+        }
+        let settings = self.changeable.settings().clone();
+        if settings != before {
+            self.untold = Some(settings.clone());
+        }
+        Ok(settings)
     }
 
     fn accept(&mut self, content: Vec<Content>) -> Result<TurnId, PromptRefused> {
@@ -139,7 +199,14 @@ impl Actor {
         let (Some(thread), Some(input)) = (self.thread.take(), self.queue.pop_front()) else { return };
         let (attempt_tx, attempt) = watch::channel(AttemptId(self.core.ports.ids.uuid()));
         let cancel = CancellationToken::new();
-        let turn = Turn::new(self.core.clone(), thread, input.turn_id, attempt_tx, cancel.clone());
+        let turn = Turn::new(
+            self.core.clone(),
+            thread,
+            input.turn_id,
+            attempt_tx,
+            cancel.clone(),
+            self.changeable.watch(),
+        );
         let future = AssertUnwindSafe(turn::run(turn, input.content)).catch_unwind().boxed();
         self.running = Some(RunningTurn { turn_id: input.turn_id, attempt, cancel, future });
     }
@@ -273,6 +340,20 @@ impl Actor {
 impl RunningTurn {
     fn key(&self) -> (TurnId, AttemptId) {
         (self.turn_id, *self.attempt.borrow())
+    }
+}
+
+/// What the model in use says of its limits finds its way to them by itself; this only asks.
+fn learn_limits(changeable: &Changeable) -> BoxFuture<'static, ()> {
+    let model = changeable.watch().borrow().model.clone();
+    async move { model.learn_limits().await }.boxed()
+}
+
+/// The future's value where there is a future; else nothing, ever.
+async fn if_any<F: Future>(future: Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
     }
 }
 

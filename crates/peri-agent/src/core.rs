@@ -1,11 +1,11 @@
 //! What an actor and its turn share.
 //!
-//! Invariant: nothing here changes while the session lives; what changes has one owner, the actor or the turn.
+//! Invariant: nothing here changes while the session lives. What changes has one owner: the thread is the actor's or the
+//! running turn's, the settings are the actor's.
 
 use std::sync::Arc;
 
-use peri_acp_types::{AgentEvent, AgentId, SessionEvent, ToolSpec};
-use peri_model::LanguageModel;
+use peri_acp_types::{AgentEvent, AgentId, CommandSpec, SessionEvent, ToolSpec};
 
 use crate::{EventSender, Middleware, SessionLimits, SessionPorts, SessionScope};
 
@@ -13,9 +13,9 @@ use crate::{EventSender, Middleware, SessionLimits, SessionPorts, SessionScope};
 pub(crate) struct SessionCore {
     pub scope: SessionScope,
     pub limits: SessionLimits,
-    pub model: Arc<dyn LanguageModel>,
     pub middlewares: Vec<Arc<dyn Middleware>>,
     pub tools: Vec<ToolSpec>,
+    pub commands: Vec<CommandSpec>,
     pub system: Vec<String>,
     pub ports: SessionPorts,
     pub events: EventSender,

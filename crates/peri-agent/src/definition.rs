@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peri_acp_types::ports::{Clock, ContextSource, IdSource, Spawner, ThreadStore};
-use peri_acp_types::{NoticeKind, SessionId};
+use peri_acp_types::{Effort, NoticeKind, PermissionMode, SessionId};
 use peri_model::{LanguageModel, Thinking};
 
 use crate::Middleware;
@@ -33,6 +33,10 @@ pub struct SessionConfig {
     pub definition: AgentDefinition,
     pub limits: SessionLimits,
     pub model: Arc<dyn LanguageModel>,
+    /// The mode that the chain was made with.
+    pub permission_mode: PermissionMode,
+    /// None: requests say what `limits` says of thinking.
+    pub effort: Option<Effort>,
     /// The production chain, in its order.
     pub middlewares: Vec<Arc<dyn Middleware>>,
     /// What the user should know before the first turn.
@@ -56,6 +60,7 @@ pub struct SessionLimits {
     pub max_turn_requests: Option<u32>,
     /// Tokens that one answer may have, where settings say so. The model's own limit still holds.
     pub max_output_tokens: Option<u32>,
+    /// Where no effort is chosen.
     pub thinking: Thinking,
     pub retry: RetryPolicy,
     /// The same call with the same result this many times in a row: a notice to the model; once more as often: the turn

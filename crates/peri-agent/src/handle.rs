@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use peri_acp_types::{AttemptId, Content, SessionEpoch, SessionId, StoreError, TurnId, TurnKey};
+use peri_acp_types::{
+    AttemptId, CommandSpec, Content, SessionEpoch, SessionId, SessionSettings, StoreError, TurnId, TurnKey,
+};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::CloseIncomplete;
+use crate::{CloseIncomplete, SessionChange, SessionEnded, SessionScope};
 
 /// Commands that wait in a session's mailbox before a sender waits.
 pub(crate) const MAILBOX_CAPACITY: usize = 64;
@@ -14,16 +16,23 @@ pub(crate) const MAILBOX_CAPACITY: usize = 64;
 /// Reaches the one task that owns a session.
 #[derive(Clone, Debug)]
 pub struct SessionHandle {
-    session_id: SessionId,
-    session_epoch: SessionEpoch,
-    tools: Arc<[String]>,
+    opening: Arc<Opening>,
     mailbox: mpsc::Sender<SessionCommand>,
 }
 
+/// What a session was opened with. Settings may have changed since; the session's events tell.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Opening {
+    pub scope: SessionScope,
+    pub settings: SessionSettings,
+    pub tools: Vec<String>,
+    pub commands: Vec<CommandSpec>,
+}
+
 /// What can be asked of a session.
-#[derive(Debug)]
 pub(crate) enum SessionCommand {
     Prompt { content: Vec<Content>, reply: oneshot::Sender<Result<TurnId, PromptRefused>> },
+    Change { change: SessionChange, reply: oneshot::Sender<Result<SessionSettings, SessionEnded>> },
     Cancel { target: CancelTarget, queue: QueueOnCancel, reply: oneshot::Sender<CancelAnswer> },
     Close { deadline: Duration, reply: oneshot::Sender<Result<(), CloseIncomplete>> },
 }
@@ -79,26 +88,36 @@ pub enum SessionOpenError {
 }
 
 impl SessionHandle {
-    pub(crate) fn new(
-        session_id: SessionId,
-        session_epoch: SessionEpoch,
-        tools: Arc<[String]>,
-        mailbox: mpsc::Sender<SessionCommand>,
-    ) -> SessionHandle {
-        SessionHandle { session_id, session_epoch, tools, mailbox }
+    pub(crate) fn new(opening: Opening, mailbox: mpsc::Sender<SessionCommand>) -> SessionHandle {
+        SessionHandle { opening: Arc::new(opening), mailbox }
     }
 
     pub fn session_id(&self) -> SessionId {
-        self.session_id
+        self.opening.scope.session_id
     }
 
     pub fn session_epoch(&self) -> SessionEpoch {
-        self.session_epoch
+        self.opening.scope.session_epoch
+    }
+
+    /// The session's working directory: absolute.
+    pub fn cwd(&self) -> &str {
+        &self.opening.scope.cwd
+    }
+
+    /// The settings that the session was opened with, whatever they are now.
+    pub fn opened_with(&self) -> &SessionSettings {
+        &self.opening.settings
     }
 
     /// Names of the tools that the model is shown, in that order.
     pub fn tools(&self) -> &[String] {
-        &self.tools
+        &self.opening.tools
+    }
+
+    /// What a prompt that begins with a slash may run.
+    pub fn commands(&self) -> &[CommandSpec] {
+        &self.opening.commands
     }
 
     /// Hands in an input. It runs at once, or after the turn that runs now; its events carry the turn id that comes back,
@@ -110,6 +129,19 @@ impl SessionHandle {
         let (reply, answer) = oneshot::channel();
         self.send(SessionCommand::Prompt { content, reply }).await;
         answer.await.unwrap_or(Err(PromptRefused::Closed))
+    }
+
+    /// Changes the session; [`SessionChange`] says from when on it holds. What comes back is what the session works with
+    /// from then on; where that is not what it was, [`SettingsChanged`] tells everybody else.
+    ///
+    /// # Errors
+    /// [`SessionEnded`]; nothing was changed then.
+    ///
+    /// [`SettingsChanged`]: peri_acp_types::SessionEvent::SettingsChanged
+    pub async fn change(&self, change: SessionChange) -> Result<SessionSettings, SessionEnded> {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::Change { change, reply }).await;
+        answer.await.unwrap_or(Err(SessionEnded))
     }
 
     /// Cancels. Idempotent; the terminal event follows when the turn has ended.

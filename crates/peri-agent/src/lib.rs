@@ -6,7 +6,9 @@
 //! Invariant: one task owns a session's state; everything else holds a [`SessionHandle`].
 
 mod actor;
+mod change;
 mod close;
+mod command;
 mod core;
 mod definition;
 mod describe;
@@ -19,6 +21,7 @@ mod prompt;
 mod session;
 mod turn;
 
+pub use change::{SessionChange, SessionEnded};
 pub use close::*;
 pub use definition::*;
 pub use handle::*;

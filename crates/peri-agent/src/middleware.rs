@@ -36,7 +36,8 @@ pub trait Middleware: Send + Sync {
         None
     }
 
-    /// The session has another mode from now on, also for calls that wait for an answer.
+    /// The session has another mode from now on, also for calls that wait for an answer. The session waits for this hook:
+    /// it must take note and return, and wait for nothing.
     async fn permission_mode_changed(&self, mode: PermissionMode) {
         let _ = mode;
     }

@@ -8,6 +8,7 @@ use peri_acp_types::{
 };
 
 use crate::actor;
+use crate::change::Changeable;
 use crate::core::SessionCore;
 use crate::frozen::FrozenContext;
 use crate::{
@@ -73,17 +74,19 @@ pub async fn open_session(
     };
 
     let (events, receiver) = event_lane();
+    let changeable =
+        Changeable::new(config.model, config.permission_mode, config.effort, config.limits.thinking);
     let core = Arc::new(SessionCore {
         scope,
         limits: config.limits,
-        model: config.model,
         middlewares: config.middlewares,
         tools: contribution.tools,
+        commands: contribution.commands,
         system: context.system,
         ports,
         events,
     });
-    Ok((actor::start(core, thread, notices), receiver))
+    Ok((actor::start(core, changeable, thread, notices), receiver))
 }
 
 /// What an earlier process left undone: a turn without an end, a close without a settlement.
@@ -130,6 +133,15 @@ async fn open_middlewares(config: &SessionConfig, scope: &SessionScope) -> Contr
                 true => whole.notices.push((
                     NoticeKind::Capability,
                     format!("a second tool named {} from {} is left out", tool.name, middleware.name()),
+                )),
+            }
+        }
+        for command in part.commands {
+            match whole.commands.iter().any(|known| known.name == command.name) {
+                false => whole.commands.push(command),
+                true => whole.notices.push((
+                    NoticeKind::Capability,
+                    format!("a second command named /{} from {} is left out", command.name, middleware.name()),
                 )),
             }
         }

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use peri_acp_types::ports::{BuiltinSettings, McpServerSpec, McpTransport};
-use peri_acp_types::{NoticeKind, PermissionMode, SessionId};
+use peri_acp_types::{NoticeKind, SessionId};
 use peri_agent::{Middleware, RetryPolicy, SessionConfig, SessionLimits};
-use peri_config::{ApiKey, Protocol, Resolution, ResolvedModel, Settings};
+use peri_config::{ApiKey, Resolution, Settings};
 use peri_middlewares::chain::{ChainConfig, ChainPorts, production};
 use peri_middlewares::permission::PermissionPolicy;
-use peri_model::{ModelEndpoint, ModelProtocol, Thinking};
+use peri_model::Thinking;
 
 use crate::definitions::definition;
 use crate::local_rules::{LocalRules, offering_only_kept_rules};
-use crate::{ControllerError, ControllerPorts, LiteParams, ModelConnector};
+use crate::models::{model_choices, model_endpoint};
+use crate::{ControllerError, ControllerPorts, LiteParams, ModelChoice, ModelConnector};
 
 /// What a session will be made of.
 pub(crate) struct Assembly {
     pub config: SessionConfig,
-    pub permission_mode: PermissionMode,
+    pub models: Vec<ModelChoice>,
 }
 
 /// Reads settings and chooses everything. Opens nothing.
@@ -30,7 +31,8 @@ pub(crate) async fn assemble(
     let cwd = canonical_cwd(ports, &params.cwd).await?;
     let resolution = peri_config::load(ports.config.as_ref(), ports.trust.as_ref(), &cwd, &ports.overlay).await?;
     let settings = &resolution.settings;
-    let model = settings.provider_for(settings.chosen_model()?)?;
+    let chosen = settings.chosen_model()?;
+    let model = settings.provider_for(chosen)?;
     let roots = roots(ports, &cwd, settings).await;
     let mut notices: Vec<(NoticeKind, String)> =
         resolution.diagnostics.iter().map(|diagnostic| (NoticeKind::Configuration, diagnostic.to_string())).collect();
@@ -42,13 +44,15 @@ pub(crate) async fn assemble(
         )
     }));
     Ok(Assembly {
-        permission_mode: settings.permissions.mode,
+        models: model_choices(settings, chosen),
         config: SessionConfig {
             session_id,
             parent: None,
             definition: definition(&params.agent, settings)?,
             limits: limits(settings),
-            model: models.connect(endpoint(settings, model)?),
+            model: models.connect(model_endpoint(settings, model)),
+            permission_mode: settings.permissions.mode,
+            effort: None,
             middlewares: chain(ports, &params, &resolution, &cwd, &roots),
             cwd,
             roots,
@@ -75,30 +79,6 @@ async fn roots(ports: &ControllerPorts, cwd: &str, settings: &Settings) -> Vec<S
         }
     }
     roots
-}
-
-fn endpoint(settings: &Settings, model: ResolvedModel) -> Result<ModelEndpoint, ControllerError> {
-    let protocol = match model.protocol {
-        Protocol::Anthropic => ModelProtocol::AnthropicMessages,
-        other => {
-            return Err(ControllerError::NotSupported(format!(
-                "provider `{}` has protocol `{}`, which this version does not speak yet; use one with protocol `anthropic`",
-                model.provider,
-                other.as_str()
-            )));
-        }
-    };
-    Ok(ModelEndpoint {
-        provider: model.provider,
-        protocol,
-        base_url: model.base_url,
-        api_key: model.api_key,
-        headers: model.headers,
-        model: model.model,
-        context_window: model.context_window,
-        max_output_tokens: model.max_output_tokens,
-        idle_timeout: settings.retry.idle_timeout,
-    })
 }
 
 fn limits(settings: &Settings) -> SessionLimits {

@@ -4,15 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peri_acp_types::ports::{ThreadPage, ThreadQuery};
-use peri_acp_types::{Content, PermissionMode, SessionEpoch, SessionId, Thread, TurnId};
+use peri_acp_types::{Content, SessionEpoch, SessionId, SessionSettings, Thread, TurnId};
 use peri_agent::{
-    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, QueueOnCancel, SessionHandle, SessionPorts,
+    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, QueueOnCancel, SessionChange, SessionHandle, SessionPorts,
 };
+use peri_config::{ModelRef, Settings};
 use peri_runtime::{AlreadyOpen, Runtime};
 
 use crate::assemble::{Assembly, assemble, canonical_cwd};
-use crate::models::HttpModels;
-use crate::{ControllerError, ControllerPorts, LiteParams, LoadedSession, ModelConnector, OpenedSession, SessionFacts};
+use crate::models::{HttpModels, model_endpoint};
+use crate::user_level::user_level_settings;
+use crate::{
+    ControllerError, ControllerPorts, LiteParams, LoadedSession, ModelChoice, ModelConnector, OpenedSession,
+    SessionFacts, SettingChoice,
+};
 
 /// What a client should wait before it asks again to close.
 const CLOSE_RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -49,11 +54,10 @@ impl Controller {
     ) -> Result<OpenedSession, ControllerError> {
         let id = id.unwrap_or_else(|| SessionId(self.ports.ids.uuid()));
         let reservation = self.runtime.reserve(id)?;
-        let Assembly { config, permission_mode } = assemble(&self.ports, self.models.as_ref(), params, id).await?;
-        let (cwd, model) = (config.cwd.clone(), config.model.name().to_owned());
+        let Assembly { config, models } = assemble(&self.ports, self.models.as_ref(), params, id).await?;
         let created = peri_agent::create_session(config, self.session_ports()).await;
         let (handle, lane) = created.map_err(|error| ControllerError::of_opening(id, error))?;
-        let facts = self.facts(&handle, cwd, model, permission_mode);
+        let facts = self.facts(&handle, models);
         Ok(OpenedSession { facts, events: reservation.register(handle, lane) })
     }
 
@@ -67,14 +71,13 @@ impl Controller {
             Err(already_open) => return Err(self.why_open(already_open).await),
         };
         let thread = self.ports.store.load(id).await?;
-        let Assembly { config, permission_mode } = assemble(&self.ports, self.models.as_ref(), params, id).await?;
+        let Assembly { config, models } = assemble(&self.ports, self.models.as_ref(), params, id).await?;
         if config.cwd != thread.meta.cwd {
             return Err(ControllerError::OtherCwd { id, stored: thread.meta.cwd, asked: config.cwd });
         }
-        let (cwd, model) = (config.cwd.clone(), config.model.name().to_owned());
         let opened = peri_agent::open_session(thread.clone(), config, self.session_ports()).await;
         let (handle, lane) = opened.map_err(|error| ControllerError::of_opening(id, error))?;
-        let facts = self.facts(&handle, cwd, model, permission_mode);
+        let facts = self.facts(&handle, models);
         Ok(LoadedSession { opened: OpenedSession { facts, events: reservation.register(handle, lane) }, thread })
     }
 
@@ -84,6 +87,49 @@ impl Controller {
     /// [`ControllerError::NotFound`] where the session does not run here; [`ControllerError::Prompt`].
     pub async fn prompt(&self, id: SessionId, content: Vec<Content>) -> Result<TurnId, ControllerError> {
         Ok(self.find(id)?.prompt(content).await?)
+    }
+
+    /// Changes a session that runs, and gives what it works with from then on. A model is looked up in the settings as
+    /// they are now.
+    ///
+    /// # Errors
+    /// [`ControllerError::NotFound`] where the session does not run here, [`ControllerError::Ended`] where it is closing;
+    /// [`ControllerError::ModelName`] and [`ControllerError::Config`] for a model that cannot be had. Nothing was changed.
+    pub async fn change_session(
+        &self,
+        id: SessionId,
+        choice: SettingChoice,
+    ) -> Result<SessionSettings, ControllerError> {
+        let handle = self.find(id)?;
+        let change = match choice {
+            SettingChoice::Model(text) => {
+                let model: ModelRef = match text.parse() {
+                    Ok(model) => model,
+                    Err(why) => return Err(ControllerError::ModelName { text, why }),
+                };
+                let settings = self.settings(handle.cwd()).await?;
+                let endpoint = model_endpoint(&settings, settings.provider_for(&model)?);
+                SessionChange::Model(self.models.connect(endpoint))
+            }
+            SettingChoice::PermissionMode(mode) => SessionChange::PermissionMode(mode),
+            SettingChoice::Effort(effort) => SessionChange::Effort(effort),
+        };
+        Ok(handle.change(change).await?)
+    }
+
+    /// Finds out whether a session could ask a model: one is chosen and its key is there. Asks no endpoint. None: by the
+    /// user's own settings, whatever the workspace.
+    ///
+    /// # Errors
+    /// [`ControllerError::RelativeCwd`]; [`ControllerError::Config`], of which [`ControllerError::wants_authentication`]
+    /// tells whether a key is what is missing.
+    pub async fn check_model(&self, cwd: Option<&str>) -> Result<(), ControllerError> {
+        let settings = match cwd {
+            Some(cwd) => self.settings(&canonical_cwd(&self.ports, cwd).await?).await?,
+            None => user_level_settings(&self.ports).await?,
+        };
+        settings.provider_for(settings.chosen_model()?)?;
+        Ok(())
     }
 
     /// Locates the session and forwards; what comes of it is the session's verdict.
@@ -211,22 +257,22 @@ impl Controller {
         self.runtime.find(id).ok_or(ControllerError::NotFound(id))
     }
 
-    fn facts(
-        &self,
-        handle: &SessionHandle,
-        cwd: String,
-        model: String,
-        permission_mode: PermissionMode,
-    ) -> SessionFacts {
+    fn facts(&self, handle: &SessionHandle, models: Vec<ModelChoice>) -> SessionFacts {
         SessionFacts {
             session_id: handle.session_id(),
             session_epoch: handle.session_epoch(),
-            cwd,
-            model,
-            permission_mode,
+            cwd: handle.cwd().to_owned(),
+            settings: handle.opened_with().clone(),
+            models,
+            commands: handle.commands().to_vec(),
             tools: handle.tools().to_vec(),
             persistence: self.ports.persistence,
         }
+    }
+
+    async fn settings(&self, cwd: &str) -> Result<Settings, ControllerError> {
+        let ports = &self.ports;
+        Ok(peri_config::load(ports.config.as_ref(), ports.trust.as_ref(), cwd, &ports.overlay).await?.settings)
     }
 
     fn session_ports(&self) -> SessionPorts {

@@ -1,8 +1,8 @@
 //! What can go wrong between a client's request and a session.
 
 use peri_acp_types::{SessionId, StoreError};
-use peri_agent::{CloseIncomplete, PromptRefused, SessionOpenError};
-use peri_config::ConfigError;
+use peri_agent::{CloseIncomplete, PromptRefused, SessionEnded, SessionOpenError};
+use peri_config::{ConfigError, ModelRefError};
 use peri_runtime::AlreadyOpen;
 
 /// Why the controller did not do what it was asked.
@@ -11,9 +11,9 @@ pub enum ControllerError {
     /// The user's settings need mending.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A setting asks for what this version cannot do.
-    #[error("{0}")]
-    NotSupported(String),
+    /// Text that names no model.
+    #[error("`{text}` {why}")]
+    ModelName { text: String, why: ModelRefError },
     #[error("there is no agent definition `{0}`; there is `main`")]
     UnknownAgent(String),
     #[error("{0}: the working directory must be an absolute path")]
@@ -33,6 +33,8 @@ pub enum ControllerError {
     )]
     UnknownContext { id: SessionId, version: u32 },
     #[error(transparent)]
+    Ended(#[from] SessionEnded),
+    #[error(transparent)]
     Prompt(#[from] PromptRefused),
     #[error(transparent)]
     Close(#[from] CloseIncomplete),
@@ -51,6 +53,15 @@ impl From<StoreError> for ControllerError {
 }
 
 impl ControllerError {
+    /// True where what is missing is a key, and nothing else needs mending: a client may offer a way to get one.
+    pub fn wants_authentication(&self) -> bool {
+        match self {
+            ControllerError::Config(ConfigError::KeyMissing { .. }) => true,
+            ControllerError::Config(ConfigError::NoModel { providers, .. }) => providers.is_empty(),
+            _ => false,
+        }
+    }
+
     /// For an opening that failed.
     pub(crate) fn of_opening(id: SessionId, error: SessionOpenError) -> ControllerError {
         match error {

@@ -11,11 +11,14 @@ mod error;
 mod local_rules;
 mod models;
 mod params;
+mod user_level;
 
 pub use controller::Controller;
 pub use error::ControllerError;
-pub use models::ModelConnector;
+pub use models::{ModelConnector, model_endpoint};
 pub use params::*;
-pub use peri_agent::{CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel};
+pub use peri_agent::{
+    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionEnded,
+};
 pub use peri_config::{CommandLineOverlay, ConfigError};
 pub use peri_runtime::StampedEvents;

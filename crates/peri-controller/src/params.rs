@@ -6,7 +6,7 @@ use peri_acp_types::ports::{
     Clock, ConfigSource, ContextSource, HttpTransport, IdSource, McpConnector, McpTransport, PathResolver, Spawner,
     ThreadStore, TrustStore, UserInteractionBroker,
 };
-use peri_acp_types::{PermissionMode, SessionEpoch, SessionId, Thread};
+use peri_acp_types::{CommandSpec, Effort, PermissionMode, SessionEpoch, SessionId, SessionSettings, Thread};
 use peri_config::CommandLineOverlay;
 use peri_runtime::StampedEvents;
 
@@ -68,6 +68,23 @@ pub struct LoadedSession {
     pub thread: Thread,
 }
 
+/// What a client chooses for a session that runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SettingChoice {
+    /// `PROVIDER/MODEL`, of a provider that settings name.
+    Model(String),
+    PermissionMode(PermissionMode),
+    /// None: requests say what settings say of thinking.
+    Effort(Option<Effort>),
+}
+
+/// A model that a client can offer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModelChoice {
+    /// `PROVIDER/MODEL`.
+    pub id: String,
+}
+
 /// What a client may want to show of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionFacts {
@@ -75,9 +92,13 @@ pub struct SessionFacts {
     pub session_epoch: SessionEpoch,
     /// Absolute, links resolved.
     pub cwd: String,
-    /// `PROVIDER/MODEL`.
-    pub model: String,
-    pub permission_mode: PermissionMode,
+    /// What the session was opened with. Its events tell what becomes of it.
+    pub settings: SessionSettings,
+    /// The models that settings list, and the one in use if they do not; those of its provider come first. Others can be
+    /// chosen too: settings need not list a model.
+    pub models: Vec<ModelChoice>,
+    /// What a prompt that begins with a slash may run.
+    pub commands: Vec<CommandSpec>,
     /// As the model is shown them.
     pub tools: Vec<String>,
     pub persistence: Persistence,

@@ -130,6 +130,7 @@ fn turn_failure(error: &TurnError) -> wire::TurnFailure {
         TurnError::Cancelled => (wire::TurnFailureKind::Cancelled, None),
         TurnError::Model(failure) => (wire::TurnFailureKind::Model, Some(failure_kind(failure.kind))),
         TurnError::Store(_) => (wire::TurnFailureKind::Store, None),
+        TurnError::Command { .. } => (wire::TurnFailureKind::Command, None),
         TurnError::Internal(_) => (wire::TurnFailureKind::Internal, None),
     };
     wire::TurnFailure { kind, message: error.to_string(), failure_kind }

@@ -23,8 +23,8 @@ pub(crate) fn facts_meta(facts: &SessionFacts) -> Meta {
         session_id: facts.session_id.to_string(),
         epoch: facts.session_epoch.0,
         cwd: facts.cwd.clone(),
-        model: facts.model.clone(),
-        permission_mode: facts.permission_mode.as_str().to_owned(),
+        model: facts.settings.model.clone(),
+        permission_mode: facts.settings.permission_mode.as_str().to_owned(),
         tools: facts.tools.clone(),
         persistent: match facts.persistence {
             Persistence::Kept => true,

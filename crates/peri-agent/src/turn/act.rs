@@ -17,7 +17,7 @@ use crate::{CallVerdict, PendingCall};
 impl Turn {
     pub(super) async fn act(&mut self, answer: ModelAnswer) {
         let message = AssistantMessage {
-            model: self.core.model.name().to_owned(),
+            model: self.asked.model.name().to_owned(),
             parts: answer.parts,
             stop: answer.stop,
             usage: answer.usage,

@@ -33,13 +33,13 @@ impl Turn {
     /// Tokens that the next request will take, as far as is known.
     pub(super) fn context_tokens(&self) -> u64 {
         let uncounted = self.thread.messages.iter().skip(self.context.counted_messages).map(text_bytes).sum();
-        self.context.counted_tokens + self.core.model.estimate_tokens(uncounted)
+        self.context.counted_tokens + self.asked.model.estimate_tokens(uncounted)
     }
 
     pub(super) async fn compact(&mut self) {
         let warned = self.context.warned;
         self.context = ContextFigure { warned, ..ContextFigure::of(&self.thread) };
-        let (used, window) = (self.context_tokens(), self.core.model.limits().context_window);
+        let (used, window) = (self.context_tokens(), self.asked.model.limits().context_window);
         if warned || used * 100 < window * WARN_AT_PERCENT {
             return;
         }

@@ -18,6 +18,7 @@ use peri_acp_types::{
 };
 use tokio::sync::watch;
 
+use crate::change::ModelInUse;
 use crate::core::SessionCore;
 use crate::loop_guard::LoopGuard;
 use receive::Received;
@@ -30,6 +31,10 @@ pub(crate) struct Turn {
     /// The actor reads it, to judge a cancel.
     attempt: watch::Sender<AttemptId>,
     cancel: CancellationToken,
+    /// The session's choice, as it stands.
+    chosen: watch::Receiver<ModelInUse>,
+    /// What this turn asks: the choice as it was when the turn was last free to follow it.
+    asked: ModelInUse,
     /// Not yet received.
     input: Option<Vec<Content>>,
     /// Set by a stage that cannot go on; Receive leaves with it.
@@ -78,7 +83,9 @@ impl Turn {
         turn_id: TurnId,
         attempt: watch::Sender<AttemptId>,
         cancel: CancellationToken,
+        chosen: watch::Receiver<ModelInUse>,
     ) -> Turn {
+        let asked = chosen.borrow().clone();
         Turn {
             guard: LoopGuard::new(core.limits.loop_guard),
             context: compact::ContextFigure::of(&thread),
@@ -88,6 +95,8 @@ impl Turn {
             turn_id,
             attempt,
             cancel,
+            chosen,
+            asked,
             input: None,
             exit: None,
             steps: 0,

@@ -48,8 +48,9 @@ impl Turn {
     }
 
     async fn attempt(&mut self) -> Attempt {
+        self.follow_the_choice();
         self.emit(SessionEvent::AttemptStarted).await;
-        let mut stream = self.core.model.stream(self.request());
+        let mut stream = self.asked.model.stream(self.request());
         loop {
             let event = tokio::select! {
                 biased;
@@ -78,20 +79,29 @@ impl Turn {
         }
     }
 
+    /// A turn that has no answer yet may ask another model: a user who sees one fail chooses the next. Later it may not:
+    /// the thoughts of the answers so far are sealed for their model, and a provider that seals them refuses calls of the
+    /// same turn without them.
+    fn follow_the_choice(&mut self) {
+        if self.steps == 0 {
+            self.asked = self.chosen.borrow().clone();
+        }
+    }
+
     fn request(&self) -> ModelRequest {
         ModelRequest {
             system: self.core.system.clone(),
             tools: self.core.tools.clone(),
-            messages: model_messages(&self.thread.messages, self.core.model.name()),
+            messages: model_messages(&self.thread.messages, self.asked.model.name()),
             max_output_tokens: self.max_output_tokens(),
             output_room: self.output_room(),
-            thinking: self.core.limits.thinking,
+            thinking: self.asked.thinking,
         }
     }
 
     /// What was asked for, within what the model can give.
     fn max_output_tokens(&self) -> Option<u32> {
-        let (asked, limit) = (self.core.limits.max_output_tokens, self.core.model.limits().max_output_tokens);
+        let (asked, limit) = (self.core.limits.max_output_tokens, self.asked.model.limits().max_output_tokens);
         match (asked, limit) {
             (Some(asked), Some(limit)) => Some(asked.min(limit)),
             (asked, limit) => asked.or(limit),
@@ -100,11 +110,11 @@ impl Turn {
 
     /// What the window has left, and never more than half of it: the input needs room too.
     fn output_room(&self) -> u32 {
-        let least = match self.core.limits.thinking {
+        let least = match self.asked.thinking {
             Thinking::Unset | Thinking::Effort(_) => LEAST_OUTPUT_TOKENS,
             Thinking::Budget(budget) => budget.saturating_add(LEAST_OUTPUT_TOKENS),
         };
-        let window = self.core.model.limits().context_window;
+        let window = self.asked.model.limits().context_window;
         let left = window.saturating_sub(self.context_tokens());
         let figure = |tokens: u64| u32::try_from(tokens).unwrap_or(u32::MAX);
         figure(left).max(least).min(figure(window / 2)).max(1)
@@ -113,11 +123,11 @@ impl Turn {
     async fn account(&mut self, answer: &ModelAnswer) {
         self.steps += 1;
         self.usage.add(&answer.usage);
-        let model = self.core.model.name().to_owned();
+        let model = self.asked.model.name().to_owned();
         self.emit(SessionEvent::LlmCallEnd { model, usage: answer.usage }).await;
         let used_tokens = answer.usage.context_tokens();
         if used_tokens > 0 {
-            let window_tokens = self.core.model.limits().context_window;
+            let window_tokens = self.asked.model.limits().context_window;
             self.emit(SessionEvent::UsageUpdate { used_tokens, window_tokens }).await;
         }
     }
@@ -126,7 +136,7 @@ impl Turn {
     fn silent_end(&self) -> ModelFailure {
         ModelFailure {
             kind: ModelFailureKind::Cut,
-            model: self.core.model.name().to_owned(),
+            model: self.asked.model.name().to_owned(),
             message: "the stream ended without a terminal event".to_owned(),
             status: None,
             retry_after: None,

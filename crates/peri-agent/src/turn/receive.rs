@@ -1,8 +1,10 @@
 //! Receive: takes input, checks for cancel, and is the only way out of a turn.
 
 use peri_acp_types::{
-    MessageBody, SessionEvent, StopReason, StoreError, StoredTurnEnd, ThreadChange, TurnEnd, TurnError, TurnOutcome,
+    Content, MessageBody, SessionEvent, StopReason, StoreError, StoredTurnEnd, ThreadChange, TurnEnd, TurnError, TurnOutcome,
 };
+
+use crate::command::expanded;
 
 use super::{EndedTurn, SessionAfterTurn, Turn};
 
@@ -16,12 +18,9 @@ impl Turn {
     /// Precedence: cancel, then what a stage left behind, then the limits.
     pub(super) async fn receive(&mut self) -> Received {
         if let Some(content) = self.input.take() {
-            // Committed before anything else, even where a cancel has come already: the input was accepted.
-            let message = self.message(MessageBody::User(content));
-            if let Err(error) = self.commit(&[ThreadChange::InputAccepted { message }]).await {
+            if let Err(error) = self.accept(content).await {
                 return Received::Leave(TurnOutcome::Interrupted(error));
             }
-            self.emit(SessionEvent::TurnStarted).await;
         }
         if self.cancel.is_cancelled() {
             return Received::Leave(TurnOutcome::Interrupted(TurnError::Cancelled));
@@ -33,6 +32,24 @@ impl Turn {
             Some(limit) if self.steps >= limit => Received::Leave(TurnOutcome::Completed(StopReason::MaxTurnRequests)),
             _ => Received::GoOn,
         }
+    }
+
+    /// Takes the input into the thread. Committed before anything else, even where a cancel has come already: it was
+    /// accepted. Only a command that does not come to its end leaves nothing: there is no input then.
+    async fn accept(&mut self, content: Vec<Content>) -> Result<(), TurnError> {
+        let content = tokio::select! {
+            biased;
+            expanded = expanded(content, &self.core.commands, &self.core.middlewares) => expanded?,
+            () = self.cancel.cancelled() => return Err(TurnError::Cancelled),
+        };
+        let was_untitled = self.thread.meta.title.is_none();
+        let message = self.message(MessageBody::User(content));
+        self.commit(&[ThreadChange::InputAccepted { message }]).await?;
+        self.emit(SessionEvent::TurnStarted).await;
+        if let Some(title) = self.thread.meta.title.clone().filter(|_| was_untitled) {
+            self.emit(SessionEvent::TitleChanged { title }).await;
+        }
+        Ok(())
     }
 
     /// Records the end and sends the terminal event: here and nowhere else.
@@ -52,7 +69,7 @@ impl Turn {
     }
 
     async fn record_end(&mut self, outcome: &TurnOutcome) -> Result<(), TurnError> {
-        // An input that could not be stored has begun no turn; there is nothing to end.
+        // An input that could not be stored, or was none, has begun no turn; there is nothing to end.
         if self.thread.open_turn != Some(self.turn_id) {
             return Ok(());
         }
@@ -78,6 +95,8 @@ fn word_to_model(error: &TurnError) -> &'static str {
     match error {
         TurnError::Cancelled => "The user cancelled the turn at this point.",
         TurnError::Model(_) => "The turn ended at this point because the model could not be reached.",
-        TurnError::Store(_) | TurnError::Internal(_) => "The turn was cut short at this point by an error of Peri.",
+        TurnError::Store(_) | TurnError::Internal(_) | TurnError::Command { .. } => {
+            "The turn was cut short at this point by an error of Peri."
+        }
     }
 }

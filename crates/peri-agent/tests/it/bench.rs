@@ -8,6 +8,7 @@ use peri_acp_types::*;
 use peri_agent::*;
 use peri_testkit::fake_model::{FakeAnswer, FakeModel};
 use peri_testkit::fake_store::FakeStore;
+use peri_testkit::gate::Gate;
 use peri_testkit::runtime::{FakeClock, FakeIds, TokioSpawner};
 use tokio::sync::Notify;
 
@@ -29,6 +30,8 @@ pub struct Setup {
     pub clock: FakeClock,
     pub limits: SessionLimits,
     pub notices: Vec<(NoticeKind, String)>,
+    /// Other than the one that the script is for.
+    pub model: Option<FakeModel>,
 }
 
 impl Default for Setup {
@@ -38,6 +41,7 @@ impl Default for Setup {
             clock: FakeClock::automatic(),
             limits: SessionLimits::default(),
             notices: Vec::new(),
+            model: None,
         }
     }
 }
@@ -57,7 +61,8 @@ impl Bench {
 
     /// Opens the stored session if there is one, else creates it.
     pub async fn start(setup: Setup, script: impl IntoIterator<Item = FakeAnswer>) -> Result<Bench, SessionOpenError> {
-        let model = FakeModel::new(script);
+        let model = setup.model.unwrap_or_default();
+        model.then(script);
         let tools = Arc::new(FakeTools::default());
         let config = SessionConfig {
             session_id: session_id(),
@@ -71,6 +76,8 @@ impl Bench {
             },
             limits: setup.limits,
             model: Arc::new(model.clone()),
+            permission_mode: PermissionMode::Default,
+            effort: None,
             middlewares: vec![tools.clone()],
             notices: setup.notices,
         };
@@ -149,6 +156,8 @@ pub struct FakeTools {
     pub refuse: Mutex<Option<String>>,
     /// What `close` cannot confirm.
     pub unconfirmed: Mutex<Vec<String>>,
+    /// Holds the command `slow` back.
+    pub commands: Gate,
 }
 
 impl FakeTools {
@@ -190,7 +199,28 @@ impl Middleware for FakeTools {
             spec("hang", ToolKind::Execute),
             spec("panic", ToolKind::Other),
         ];
-        Contribution { tools, prompt_parts: vec!["Tools are fake.".into()], ..Contribution::default() }
+        let command = |name: &str| CommandSpec { name: name.into(), description: "for tests".into(), input_hint: None };
+        let commands = ["review", "silent", "fail", "slow"].map(command).to_vec();
+        Contribution { tools, commands, prompt_parts: vec!["Tools are fake.".into()], ..Contribution::default() }
+    }
+
+    async fn run_command(&self, name: &str, input: &str) -> Option<Result<String, String>> {
+        self.note(format!("/{name}"));
+        match name {
+            "review" => Some(Ok(format!("Please review {input}."))),
+            "silent" => Some(Ok(String::new())),
+            "fail" => Some(Err("its server is down".into())),
+            "slow" => {
+                let _note = NoteOnDrop(self, "/slow".into());
+                self.commands.pass().await;
+                Some(Ok("at last".into()))
+            }
+            _ => None,
+        }
+    }
+
+    async fn permission_mode_changed(&self, mode: PermissionMode) {
+        self.note(format!("mode {}", mode.as_str()));
     }
 
     async fn before_call(&self, _call: &mut PendingCall) -> CallVerdict {

@@ -5,6 +5,8 @@
 
 mod bench;
 mod cancel;
+mod change;
+mod commands;
 mod lane;
 mod life;
 mod turns;

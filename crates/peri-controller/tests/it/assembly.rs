@@ -32,8 +32,8 @@ async fn settings_reach_model_and_servers() {
     let opened = world.controller.new_session(params("/link"), None).await.expect("a session");
 
     assert_eq!(opened.facts.cwd, CWD, "one folder has one name");
-    assert_eq!(opened.facts.model, "fake/model");
-    assert_eq!(opened.facts.permission_mode, PermissionMode::AcceptEdits);
+    assert_eq!(opened.facts.settings.model, "fake/model");
+    assert_eq!(opened.facts.settings.permission_mode, PermissionMode::AcceptEdits);
     assert_eq!(opened.facts.persistence, Persistence::Kept);
     let endpoint = world.endpoints.lock().expect("no panic").remove(0);
     assert_eq!((endpoint.provider.as_str(), endpoint.model.as_str()), ("mine", "some-model"));
@@ -62,7 +62,7 @@ async fn an_untrusted_workspace_changes_nothing_and_is_named_once() {
         ..Settings::default()
     });
     let mut opened = world.controller.new_session(params(CWD), None).await.expect("a session");
-    assert_eq!(opened.facts.permission_mode, PermissionMode::Default);
+    assert_eq!(opened.facts.settings.permission_mode, PermissionMode::Default);
     assert_eq!(world.endpoints.lock().expect("no panic")[0].model, "some-model");
     let said = notices(&mut opened.events, 3).await;
     for ignored in ["`model`", "`permissions.allow`", "`permissions.mode`"] {
@@ -102,10 +102,6 @@ async fn mistakes_are_told_apart_and_leave_nothing() {
     assert!(matches!(error, ControllerError::Config(_)));
     let error = check(user("{}"), params(CWD), "ANTHROPIC_API_KEY").await;
     assert!(matches!(error, ControllerError::Config(_)));
-    let openai =
-        r#"{"model": "o/m", "providers": {"o": {"protocol": "openai-chat", "baseUrl": "http://127.0.0.1:9/v1"}}}"#;
-    let error = check(user(openai), params(CWD), "openai-chat").await;
-    assert!(matches!(error, ControllerError::NotSupported(_)));
     let error = check(Settings::default(), params("project"), "absolute").await;
     assert!(matches!(error, ControllerError::RelativeCwd(_)));
     let stranger = LiteParams { agent: "stranger".to_owned(), ..params(CWD) };

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use peri_acp_types::ports::ContextSource;
-use peri_acp_types::{Content, ContextFacts, SessionEpoch, SessionEvent, SessionId};
+use peri_acp_types::{Content, ContextFacts, PermissionMode, SessionEpoch, SessionEvent, SessionId};
 use peri_agent::{
     AgentDefinition, EventReceiver, SessionConfig, SessionHandle, SessionLimits, SessionPorts, create_session,
 };
@@ -38,6 +38,8 @@ async fn session(id: SessionId, model: FakeModel) -> (SessionHandle, EventReceiv
         },
         limits: SessionLimits::default(),
         model: Arc::new(model),
+        permission_mode: PermissionMode::Default,
+        effort: None,
         middlewares: Vec::new(),
         notices: Vec::new(),
     };
