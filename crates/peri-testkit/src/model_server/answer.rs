@@ -1,28 +1,60 @@
-//! An answer of the model, as the events that an Anthropic endpoint sends.
-
-use std::collections::BTreeMap;
+//! An answer of the model: what it says, before any protocol has words for it.
 
 use peri_acp_types::Usage;
-use serde_json::{Value, json};
+use peri_model::ModelProtocol;
+use serde_json::Value;
 
-/// An answer under construction. Each event is one write, unless the reply says otherwise.
+use super::wire;
+
+/// An answer under construction. Each event of its protocol is one write, unless the reply says otherwise.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Everything between the start of the message and its end.
-    events: Vec<Vec<u8>>,
-    next_index: u64,
-    calls: usize,
-    usage: Usage,
-    stop_reason: Option<String>,
-    ending: Ending,
+    /// Everything between the start of the answer and its end.
+    pub(super) pieces: Vec<Piece>,
+    pub(super) usage: Usage,
+    /// In Anthropic's words.
+    pub(super) stop_reason: Option<String>,
+    pub(super) ending: Ending,
+}
+
+/// Something that the model says, or its endpoint in between.
+#[derive(Clone, Debug)]
+pub(super) enum Piece {
+    /// A text in deltas.
+    Text(Vec<String>),
+    Thought {
+        text: String,
+        seal: String,
+    },
+    /// Calls whose deltas come in turns.
+    Calls(Vec<Call>),
+    Error {
+        kind: String,
+        message: String,
+    },
+    Ping,
+    /// An event in the words of its protocol, whichever that is.
+    Event {
+        name: String,
+        members: Value,
+    },
+    Raw(Vec<u8>),
+}
+
+/// A call and the deltas of its arguments.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub id: String,
+    pub name: String,
+    pub deltas: Vec<String>,
 }
 
 /// How the stream ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ending {
+pub(super) enum Ending {
     Whole,
-    /// A finish reason, but no end marker.
-    NoMessageStop,
+    /// A finish reason, but no end marker. The Responses protocol has one event for both, which comes.
+    NoEndMarker,
     /// Neither.
     Nothing,
 }
@@ -37,9 +69,7 @@ impl Answer {
     /// An empty answer that ends in order.
     pub fn new() -> Answer {
         Answer {
-            events: Vec::new(),
-            next_index: 0,
-            calls: 0,
+            pieces: Vec::new(),
             usage: Usage { input_tokens: 100, output_tokens: 10, ..Usage::default() },
             stop_reason: None,
             ending: Ending::Whole,
@@ -55,18 +85,13 @@ impl Answer {
     /// A text in those pieces.
     #[must_use]
     pub fn text_deltas<'a>(self, deltas: impl IntoIterator<Item = &'a str>) -> Answer {
-        let deltas = deltas.into_iter().map(|text| json!({"type": "text_delta", "text": text}));
-        self.block(&json!({"type": "text", "text": ""}), deltas)
+        self.piece(Piece::Text(deltas.into_iter().map(str::to_owned).collect()))
     }
 
     /// A thought and its seal.
     #[must_use]
     pub fn thinking(self, text: &str, signature: &str) -> Answer {
-        let deltas = [
-            json!({"type": "thinking_delta", "thinking": text}),
-            json!({"type": "signature_delta", "signature": signature}),
-        ];
-        self.block(&json!({"type": "thinking", "thinking": "", "signature": ""}), deltas)
+        self.piece(Piece::Thought { text: text.to_owned(), seal: signature.to_owned() })
     }
 
     /// A tool call whose arguments come in one piece.
@@ -78,31 +103,20 @@ impl Answer {
 
     /// A tool call whose arguments come in those pieces, which need not be JSON.
     #[must_use]
-    pub fn tool_use_deltas<'a>(mut self, id: &str, name: &str, deltas: impl IntoIterator<Item = &'a str>) -> Answer {
-        self.calls += 1;
-        let deltas = deltas.into_iter().map(|json| json!({"type": "input_json_delta", "partial_json": json}));
-        self.block(&json!({"type": "tool_use", "id": id, "name": name, "input": {}}), deltas)
+    pub fn tool_use_deltas<'a>(self, id: &str, name: &str, deltas: impl IntoIterator<Item = &'a str>) -> Answer {
+        let deltas: Vec<&str> = deltas.into_iter().collect();
+        self.interleaved_tool_uses(&[(id, name, &deltas)])
     }
 
     /// Tool calls (id, name, pieces of the arguments) whose pieces come in turns.
     #[must_use]
-    pub fn interleaved_tool_uses(mut self, calls: &[(&str, &str, &[&str])]) -> Answer {
-        let mut pieces: BTreeMap<usize, Vec<(u64, &str)>> = BTreeMap::new();
-        let first = self.next_index;
-        for (index, (id, name, deltas)) in (first..).zip(calls) {
-            let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
-            self = self.event("content_block_start", json!({"index": index, "content_block": block}));
-            for (turn, delta) in deltas.iter().enumerate() {
-                pieces.entry(turn).or_default().push((index, delta));
-            }
-        }
-        for (index, json) in pieces.into_values().flatten() {
-            let delta = json!({"type": "input_json_delta", "partial_json": json});
-            self = self.event("content_block_delta", json!({"index": index, "delta": delta}));
-        }
-        self.next_index += calls.len() as u64;
-        self.calls += calls.len();
-        (first..self.next_index).fold(self, |answer, index| answer.event("content_block_stop", json!({"index": index})))
+    pub fn interleaved_tool_uses(self, calls: &[(&str, &str, &[&str])]) -> Answer {
+        let call = |(id, name, deltas): &(&str, &str, &[&str])| Call {
+            id: (*id).to_owned(),
+            name: (*name).to_owned(),
+            deltas: deltas.iter().map(|delta| (*delta).to_owned()).collect(),
+        };
+        self.piece(Piece::Calls(calls.iter().map(call).collect()))
     }
 
     #[must_use]
@@ -111,7 +125,7 @@ impl Answer {
         self
     }
 
-    /// Instead of `tool_use` where there are calls and `end_turn` where there are none.
+    /// In Anthropic's words, instead of `tool_use` where there are calls and `end_turn` where there are none.
     #[must_use]
     pub fn stop_reason(mut self, reason: &str) -> Answer {
         self.stop_reason = Some(reason.to_owned());
@@ -121,7 +135,7 @@ impl Answer {
     /// Ends with the finish reason; the end marker does not come.
     #[must_use]
     pub fn without_message_stop(mut self) -> Answer {
-        self.ending = Ending::NoMessageStop;
+        self.ending = Ending::NoEndMarker;
         self
     }
 
@@ -135,12 +149,13 @@ impl Answer {
     /// An error event, after which nothing comes.
     #[must_use]
     pub fn error(self, kind: &str, message: &str) -> Answer {
-        self.event("error", json!({"error": {"type": kind, "message": message}})).without_end()
+        self.piece(Piece::Error { kind: kind.to_owned(), message: message.to_owned() }).without_end()
     }
 
+    /// A sign of life.
     #[must_use]
     pub fn ping(self) -> Answer {
-        self.event("ping", json!({}))
+        self.piece(Piece::Ping)
     }
 
     #[must_use]
@@ -148,69 +163,40 @@ impl Answer {
         self.raw(format!(": {text}\n\n").as_bytes())
     }
 
-    /// Any event.
+    /// Any event, with its name as its `type`.
     #[must_use]
     pub fn event(self, name: &str, members: Value) -> Answer {
-        let event = event(name, members);
-        self.raw(&event)
+        self.piece(Piece::Event { name: name.to_owned(), members })
     }
 
     /// Bytes as they are.
     #[must_use]
-    pub fn raw(mut self, bytes: &[u8]) -> Answer {
-        self.events.push(bytes.to_vec());
+    pub fn raw(self, bytes: &[u8]) -> Answer {
+        self.piece(Piece::Raw(bytes.to_vec()))
+    }
+
+    fn piece(mut self, piece: Piece) -> Answer {
+        self.pieces.push(piece);
         self
     }
 
-    fn block(mut self, start: &Value, deltas: impl IntoIterator<Item = Value>) -> Answer {
-        let index = self.next_index;
-        self.next_index += 1;
-        self = self.event("content_block_start", json!({"index": index, "content_block": start}));
-        for delta in deltas {
-            self = self.event("content_block_delta", json!({"index": index, "delta": delta}));
-        }
-        self.event("content_block_stop", json!({"index": index}))
+    /// The reason why the answer stops, in Anthropic's words.
+    pub(super) fn reason(&self) -> &str {
+        let calls = self.pieces.iter().any(|piece| matches!(piece, Piece::Calls(calls) if !calls.is_empty()));
+        self.stop_reason.as_deref().unwrap_or(if calls { "tool_use" } else { "end_turn" })
     }
 
-    /// The events, from the start of the message to its end.
+    /// The events of Anthropic's protocol, from the start of the message to its end.
     pub fn into_events(self) -> Vec<Vec<u8>> {
-        let usage = json!({
-            "input_tokens": self.usage.input_tokens,
-            "cache_creation_input_tokens": self.usage.cache_write_tokens,
-            "cache_read_input_tokens": self.usage.cache_read_tokens,
-            "output_tokens": 1,
-        });
-        let message = json!({
-            "id": "msg_scripted",
-            "type": "message",
-            "role": "assistant",
-            "model": "scripted",
-            "content": [],
-            "stop_reason": null,
-            "stop_sequence": null,
-            "usage": usage,
-        });
-        let mut events = vec![event("message_start", json!({"message": message}))];
-        events.extend(self.events);
-        if self.ending != Ending::Nothing {
-            let implied = if self.calls > 0 { "tool_use" } else { "end_turn" };
-            let reason = self.stop_reason.as_deref().unwrap_or(implied);
-            let usage = json!({"output_tokens": self.usage.output_tokens});
-            let delta = json!({"stop_reason": reason, "stop_sequence": null});
-            events.push(event("message_delta", json!({"delta": delta, "usage": usage})));
-        }
-        if self.ending == Ending::Whole {
-            events.push(event("message_stop", json!({})));
-        }
-        events
+        self.events(ModelProtocol::AnthropicMessages)
     }
-}
 
-/// An event whose `type` is its name.
-fn event(name: &str, members: Value) -> Vec<u8> {
-    let mut data = json!({"type": name});
-    if let (Some(data), Value::Object(members)) = (data.as_object_mut(), members) {
-        data.extend(members);
+    /// The events of that protocol, from the start of the answer to its end.
+    pub fn events(&self, protocol: ModelProtocol) -> Vec<Vec<u8>> {
+        match protocol {
+            ModelProtocol::AnthropicMessages => wire::anthropic::events(self),
+            ModelProtocol::OpenAiChat => wire::openai_chat::events(self),
+            ModelProtocol::OpenAiResponses => wire::openai_responses::events(self),
+        }
     }
-    format!("event: {name}\ndata: {data}\n\n").into_bytes()
 }

@@ -36,7 +36,7 @@ pub(super) async fn serve(stream: TcpStream, server: Arc<Server>) {
     let mut stream = BufReader::new(stream);
     while let Ok(Some(request)) = read_request(&mut stream, number).await {
         let asked_to_close = request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
-        let steps = server.reply_to(request).steps();
+        let steps = server.steps_for(request);
         match perform(&mut stream, steps).await {
             Connection::Kept if !asked_to_close => {}
             Connection::Kept | Connection::Closed => {

@@ -1,7 +1,8 @@
 //! A model's endpoint on a real socket, which does what the test wrote down and remembers what it was asked.
 //!
 //! Owns: a listener on a free port of 127.0.0.1, and a thread for it, so that a test may block while it is served.
-//! Must not: answer anything but the scripted path; what else is asked for is kept as unexpected.
+//! Speaks all three protocols, each at its path, from one script.
+//! Must not: answer anything but those paths and the list of models; what else is asked for is kept as unexpected.
 //! Invariant: dropping the [`FakeModelServer`] ends its thread, listener and connections.
 
 mod answer;
@@ -10,6 +11,7 @@ mod connection;
 mod reply;
 mod script;
 mod script_file;
+mod wire;
 
 pub use answer::Answer;
 pub use captured::CapturedRequest;
@@ -21,6 +23,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use peri_model::ModelProtocol;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -29,8 +32,6 @@ use tokio::task::JoinSet;
 use crate::watched::Watched;
 use crate::wire_invariants;
 
-/// The one path that is scripted.
-pub const MESSAGES_PATH: &str = "/v1/messages";
 /// Where the list of models is. Asking for it is no request to a model: it does not count as one, nor as unexpected.
 const MODELS_PATHS: [&str; 2] = ["/v1/models", "/models"];
 
@@ -81,9 +82,17 @@ impl FakeModelServer {
         FakeModelServer { address, record, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// For a provider's `baseUrl`.
+    /// For the `baseUrl` of a provider that speaks Anthropic's protocol.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// For the `baseUrl` of a provider that speaks that protocol.
+    pub fn base_url_for(&self, protocol: ModelProtocol) -> String {
+        match protocol {
+            ModelProtocol::AnthropicMessages => self.base_url(),
+            ModelProtocol::OpenAiChat | ModelProtocol::OpenAiResponses => format!("{}/v1", self.base_url()),
+        }
     }
 
     pub fn port(&self) -> u16 {
@@ -151,7 +160,11 @@ impl FakeModelServer {
     pub fn check_invariants(&self) {
         let unexpected = self.unexpected();
         assert!(unexpected.is_empty(), "unexpected requests: {unexpected:#?}");
-        wire_invariants::check_bodies(&self.bodies());
+        for protocol in [ModelProtocol::AnthropicMessages, ModelProtocol::OpenAiChat, ModelProtocol::OpenAiResponses] {
+            let requests = self.requests().into_iter().filter(|request| request.protocol() == Some(protocol));
+            let bodies: Vec<Value> = requests.map(|request| request.json).collect();
+            wire_invariants::check_bodies_of(protocol, &bodies);
+        }
     }
 }
 
@@ -174,6 +187,12 @@ struct Server {
 
 impl Server {
     /// Keeps the request, and says what to do with it.
+    fn steps_for(&self, request: CapturedRequest) -> Vec<reply::Step> {
+        // What comes elsewhere is told so in some words.
+        let protocol = request.protocol().unwrap_or(ModelProtocol::AnthropicMessages);
+        self.reply_to(request).steps(protocol)
+    }
+
     fn reply_to(&self, mut request: CapturedRequest) -> Reply {
         if request.method == "GET" && MODELS_PATHS.contains(&request.path_alone()) {
             self.record.update(|record| {
@@ -182,15 +201,14 @@ impl Server {
             });
             return self.script.models();
         }
-        let expected = request.method == "POST" && request.path == MESSAGES_PATH;
-        let known = self.record.update(|record| {
+        let expected = request.method == "POST" && request.protocol().is_some();
+        self.record.update(|record| {
             let requests = if expected { &mut record.requests } else { &mut record.unexpected };
             request.number = requests.len();
             requests.push(request.clone());
-            expected
         });
         (self.observe)(&request);
-        if known {
+        if expected {
             self.script.reply(&request)
         } else {
             Reply::status(404).error_body("not_found_error", &format!("there is nothing at {}", request.path))

@@ -1,8 +1,10 @@
 //! What the endpoint does with one request: bytes, in what pieces, and what goes wrong on the way.
 
-use serde_json::{Value, json};
+use peri_model::ModelProtocol;
+use serde_json::Value;
 
 use super::answer::Answer;
+use super::wire;
 use crate::gate::Gate;
 
 /// A reply, in the order: wait, head, body in pieces, with a fault at some place of the body.
@@ -10,13 +12,28 @@ use crate::gate::Gate;
 pub struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
-    /// Each is one write.
-    body: Vec<Vec<u8>>,
+    body: Body,
+    /// Every LF of the body as CRLF.
+    crlf: bool,
+    /// The size of a write; None: as the body comes in pieces.
+    chunk_bytes: Option<usize>,
     framing: Framing,
     before_head: Option<Gate>,
     fault: Option<(usize, Rest)>,
     /// Written in place of head and body.
     raw: Option<Vec<Vec<u8>>>,
+}
+
+/// What is said, as long as it is not known to whom.
+#[derive(Clone, Debug)]
+enum Body {
+    Bytes(Vec<u8>),
+    /// Each event is one write.
+    Answer(Answer),
+    Error {
+        kind: String,
+        message: String,
+    },
 }
 
 /// How the client knows where the body ends.
@@ -52,11 +69,9 @@ impl From<Answer> for Reply {
         Reply {
             status: 200,
             headers: vec![("content-type".to_owned(), "text/event-stream".to_owned())],
-            body: answer.into_events(),
+            body: Body::Answer(answer),
             framing: Framing::Chunked,
-            before_head: None,
-            fault: None,
-            raw: None,
+            ..Reply::status(200)
         }
     }
 }
@@ -67,7 +82,9 @@ impl Reply {
         Reply {
             status,
             headers: Vec::new(),
-            body: Vec::new(),
+            body: Body::Bytes(Vec::new()),
+            crlf: false,
+            chunk_bytes: None,
             framing: Framing::ContentLength,
             before_head: None,
             fault: None,
@@ -88,7 +105,7 @@ impl Reply {
 
     #[must_use]
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Reply {
-        self.body = vec![body.into()];
+        self.body = Body::Bytes(body.into());
         self
     }
 
@@ -100,13 +117,14 @@ impl Reply {
     /// The protocol's error document.
     #[must_use]
     pub fn error_body(self, kind: &str, message: &str) -> Reply {
-        self.json_body(&json!({"type": "error", "error": {"type": kind, "message": message}}))
+        let body = Body::Error { kind: kind.to_owned(), message: message.to_owned() };
+        Reply { body, ..self.header("content-type", "application/json") }
     }
 
     /// The body in writes of that many bytes, whatever pieces it was made of.
     #[must_use]
     pub fn in_chunks_of(mut self, bytes: usize) -> Reply {
-        self.body = self.body.concat().chunks(bytes.max(1)).map(<[u8]>::to_vec).collect();
+        self.chunk_bytes = Some(bytes.max(1));
         self
     }
 
@@ -118,13 +136,7 @@ impl Reply {
     /// Every LF of the body as CRLF.
     #[must_use]
     pub fn crlf(mut self) -> Reply {
-        for piece in &mut self.body {
-            *piece = piece
-                .iter()
-                .flat_map(|byte| if *byte == b'\n' { &b"\r\n"[..] } else { std::slice::from_ref(byte) })
-                .copied()
-                .collect();
-        }
+        self.crlf = true;
         self
     }
 
@@ -149,25 +161,49 @@ impl Reply {
         self
     }
 
-    /// The size of the body as it would be without a fault.
+    /// The size of the body as it would be without a fault, in Anthropic's protocol.
     pub fn body_bytes(&self) -> usize {
-        self.body.iter().map(Vec::len).sum()
+        self.body_bytes_in(ModelProtocol::AnthropicMessages)
+    }
+
+    /// As [`Reply::body_bytes`], in that protocol.
+    pub fn body_bytes_in(&self, protocol: ModelProtocol) -> usize {
+        self.pieces(protocol).iter().map(Vec::len).sum()
+    }
+
+    /// The body in the words of the protocol; each piece is one write.
+    fn pieces(&self, protocol: ModelProtocol) -> Vec<Vec<u8>> {
+        let mut pieces = match &self.body {
+            Body::Bytes(bytes) => vec![bytes.clone()],
+            Body::Answer(answer) => answer.events(protocol),
+            Body::Error { kind, message } => {
+                vec![wire::error_document(protocol, kind, message).to_string().into_bytes()]
+            }
+        };
+        if self.crlf {
+            pieces = pieces.iter().map(|piece| with_crlf(piece)).collect();
+        }
+        match self.chunk_bytes {
+            Some(bytes) => pieces.concat().chunks(bytes).map(<[u8]>::to_vec).collect(),
+            None => pieces,
+        }
     }
 
     /// What to do, and whether the connection can take another request afterwards.
-    pub(super) fn steps(&self) -> Vec<Step> {
+    pub(super) fn steps(&self, protocol: ModelProtocol) -> Vec<Step> {
         let mut steps: Vec<Step> = self.before_head.iter().cloned().map(Step::Wait).collect();
         if let Some(raw) = &self.raw {
             steps.extend(raw.iter().cloned().map(Step::Write));
             steps.push(Step::Close);
             return steps;
         }
-        steps.push(Step::Write(self.head()));
+        let pieces = self.pieces(protocol);
+        steps.push(Step::Write(self.head(pieces.iter().map(Vec::len).sum())));
         let (place, rest) = match &self.fault {
             Some((place, rest)) => (*place, Some(rest)),
             None => (usize::MAX, None),
         };
-        let (before, after) = split_pieces(&self.body, place);
+        let (before, after) = split_pieces(&pieces, place);
         steps.extend(before.into_iter().map(|piece| self.framed(piece)));
         match rest {
             Some(Rest::Close) => steps.push(Step::Close),
@@ -182,14 +218,14 @@ impl Reply {
         steps
     }
 
-    fn head(&self) -> Vec<u8> {
+    fn head(&self, body_bytes: usize) -> Vec<u8> {
         let mut head = format!("HTTP/1.1 {} Scripted\r\n", self.status);
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         match self.framing {
             Framing::Chunked => head.push_str("transfer-encoding: chunked\r\n"),
-            Framing::ContentLength => head.push_str(&format!("content-length: {}\r\n", self.body_bytes())),
+            Framing::ContentLength => head.push_str(&format!("content-length: {body_bytes}\r\n")),
             Framing::UntilClose => head.push_str("connection: close\r\n"),
         }
         head.push_str("\r\n");
@@ -210,6 +246,11 @@ impl Reply {
             Framing::UntilClose => Step::Close,
         }
     }
+}
+
+fn with_crlf(piece: &[u8]) -> Vec<u8> {
+    let framed = piece.iter().flat_map(|byte| if *byte == b'\n' { &b"\r\n"[..] } else { std::slice::from_ref(byte) });
+    framed.copied().collect()
 }
 
 /// The pieces before and after that many bytes; empty ones would end a chunked body and are left out.

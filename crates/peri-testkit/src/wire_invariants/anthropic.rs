@@ -1,45 +1,15 @@
-//! What must hold for every request on the wire of the Messages protocol, checked on captured bodies.
-//!
-//! The twin of [`crate::invariants`], for tests that only see the wire. Cache markers are no part of a prefix.
+//! The rules of the Messages protocol.
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::diff::differences;
+use super::{MARKER, list, sorted};
 
 /// The most cache markers that the protocol takes.
 const MAX_MARKERS: usize = 4;
-const MARKER: &str = "cache_control";
 
-/// Checks the bodies of one session's requests, in the order in which they were sent.
-///
-/// # Panics
-/// Where the protocol's rules or the stable prefix are broken, with the place.
-#[track_caller]
-pub fn check_bodies(bodies: &[Value]) {
-    if let Err(fault) = find_fault(bodies) {
-        panic!("{fault}");
-    }
-}
-
-/// The first broken rule, in words.
-///
-/// # Errors
-/// The words.
-pub fn find_fault(bodies: &[Value]) -> Result<(), String> {
-    for (number, body) in bodies.iter().enumerate() {
-        check_body(body).map_err(|fault| format!("request {number}: {fault}\n{body:#}"))?;
-    }
-    for (number, pair) in (1..).zip(bodies.windows(2)) {
-        if let [earlier, later] = pair {
-            check_prefix(&unmarked(earlier), &unmarked(later)).map_err(|fault| format!("request {number}: {fault}"))?;
-        }
-    }
-    Ok(())
-}
-
-fn check_body(body: &Value) -> Result<(), String> {
+pub(super) fn check_body(body: &Value) -> Result<(), String> {
     let messages = body["messages"].as_array().filter(|messages| !messages.is_empty());
     let messages = messages.ok_or("there are no messages")?;
     let markers = count_markers(body);
@@ -111,33 +81,8 @@ fn check_texts(message: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn check_prefix(earlier: &Value, later: &Value) -> Result<(), String> {
-    for part in ["system", "tools"] {
-        if bytes(&earlier[part]) != bytes(&later[part]) {
-            return Err(format!("`{part}` changed:\n{}", differences(&earlier[part], &later[part])));
-        }
-    }
-    let (before, after) = (messages(earlier), messages(later));
-    if after.len() < before.len() {
-        return Err(format!("{} messages, where there were {}", after.len(), before.len()));
-    }
-    match before.iter().zip(after).position(|(before, after)| bytes(before) != bytes(after)) {
-        Some(place) => Err(format!("message {place} changed:\n{}", differences(&before[place], &after[place]))),
-        None => Ok(()),
-    }
-}
-
-/// What a cache of the provider compares: in bytes, the order of members counts.
-fn bytes(value: &Value) -> String {
-    value.to_string()
-}
-
-fn messages(body: &Value) -> &[Value] {
-    body["messages"].as_array().map_or(&[], Vec::as_slice)
-}
-
 fn blocks(message: &Value) -> &[Value] {
-    message["content"].as_array().map_or(&[], Vec::as_slice)
+    list(message, "content")
 }
 
 fn block_ids<'a>(message: &'a Value, kind: &str, id: &str) -> Vec<&'a str> {
@@ -148,12 +93,6 @@ fn block_ids<'a>(message: &'a Value, kind: &str, id: &str) -> Vec<&'a str> {
         .collect()
 }
 
-fn sorted<'a>(ids: &[&'a str]) -> Vec<&'a str> {
-    let mut ids = ids.to_vec();
-    ids.sort_unstable();
-    ids
-}
-
 fn count_markers(value: &Value) -> usize {
     match value {
         Value::Object(members) => {
@@ -161,17 +100,6 @@ fn count_markers(value: &Value) -> usize {
         }
         Value::Array(items) => items.iter().map(count_markers).sum(),
         _ => 0,
-    }
-}
-
-fn unmarked(value: &Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let kept = members.iter().filter(|(name, _)| *name != MARKER);
-            Value::Object(kept.map(|(name, value)| (name.clone(), unmarked(value))).collect::<Map<_, _>>())
-        }
-        Value::Array(items) => Value::Array(items.iter().map(unmarked).collect()),
-        other => other.clone(),
     }
 }
 
@@ -203,11 +131,7 @@ mod tests {
 
     #[track_caller]
     fn check(bodies: &[Value], fault: Option<&str>) {
-        match (find_fault(bodies), fault) {
-            (Ok(()), None) => {}
-            (Err(found), Some(fault)) if found.contains(fault) => {}
-            (found, fault) => panic!("expected {fault:?}, found {found:?}"),
-        }
+        crate::wire_invariants::check(peri_model::ModelProtocol::AnthropicMessages, bodies, fault);
     }
 
     #[test]
