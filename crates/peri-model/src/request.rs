@@ -44,3 +44,34 @@ pub enum Thinking {
     /// As much as the provider holds right for that word.
     Effort(Effort),
 }
+
+/// Budgets up to which that effort is meant, in tokens, for models that take words and no figures.
+const LOW_BUDGET: u32 = 4096;
+const MEDIUM_BUDGET: u32 = 16_384;
+
+impl Thinking {
+    /// In the word that comes closest; None where the request does not mention it.
+    pub(crate) fn effort(self) -> Option<Effort> {
+        match self {
+            Thinking::Unset => None,
+            Thinking::Effort(effort) => Some(effort),
+            Thinking::Budget(..=LOW_BUDGET) => Some(Effort::Low),
+            Thinking::Budget(..=MEDIUM_BUDGET) => Some(Effort::Medium),
+            Thinking::Budget(_) => Some(Effort::High),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_become_efforts() {
+        let efforts = [0, 4096, 4097, 16_384, 16_385, u32::MAX].map(|tokens| Thinking::Budget(tokens).effort());
+        let (low, medium, high) = (Some(Effort::Low), Some(Effort::Medium), Some(Effort::High));
+        assert_eq!(efforts, [low, low, medium, medium, high, high]);
+        assert_eq!(Thinking::Unset.effort(), None);
+        assert_eq!(Thinking::Effort(Effort::High).effort(), high);
+    }
+}

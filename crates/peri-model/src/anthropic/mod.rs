@@ -6,6 +6,7 @@
 mod answer;
 mod error;
 mod request;
+mod thinking;
 
 use peri_acp_types::ports::HeaderValue;
 

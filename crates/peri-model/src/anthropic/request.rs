@@ -9,13 +9,12 @@ use peri_acp_types::{AssistantPart, Content, Thought, ToolCall, ToolResult, Tool
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::thinking::{OutputConfig, WireThinking, wire_thinking};
 use crate::ids::allowed;
 use crate::plain::{self, Shown};
 use crate::seal;
-use crate::{ModelMessage, ModelRequest, Thinking};
+use crate::{ModelMessage, ModelRequest};
 
-/// The least budget for thoughts that the wire allows.
-const MIN_THINKING_BUDGET: u32 = 1024;
 /// The longest name or id of a tool call that the wire takes, in bytes.
 const MAX_ID_BYTES: usize = 128;
 /// How many of the newest messages of the user's side carry a cache marker. Two, because the provider looks for an earlier
@@ -30,17 +29,13 @@ pub(super) struct WireRequest<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<WireThinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Marked<WireTool<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Marked<Block<'a>>>,
     messages: Vec<WireMessage<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum WireThinking {
-    Enabled { budget_tokens: u32 },
 }
 
 #[derive(Serialize)]
@@ -126,18 +121,8 @@ pub(super) fn wire_request<'a>(model: &'a str, request: &'a ModelRequest) -> Wir
     for message in messages.iter_mut().rev().filter(|message| message.role == Role::User).take(MARKED_MESSAGES) {
         mark(message.content.last_mut());
     }
-    WireRequest { model, max_tokens, stream: true, thinking: wire_thinking(request), tools, system, messages }
-}
-
-fn wire_thinking(request: &ModelRequest) -> Option<WireThinking> {
-    match request.thinking {
-        Thinking::Unset | Thinking::Effort(_) => None,
-        Thinking::Budget(tokens) => {
-            // The answer needs room beside the thoughts.
-            let budget_tokens = tokens.min(request.output_tokens().saturating_sub(1));
-            (budget_tokens >= MIN_THINKING_BUDGET).then_some(WireThinking::Enabled { budget_tokens })
-        }
-    }
+    let (thinking, output_config) = wire_thinking(model, request);
+    WireRequest { model, max_tokens, stream: true, thinking, output_config, tools, system, messages }
 }
 
 fn wire_tool(tool: &ToolSpec) -> WireTool<'_> {

@@ -1,20 +1,16 @@
-//! What the two protocols of OpenAI share: authentication, errors, efforts, and what single hosts want otherwise.
+//! What the two protocols of OpenAI share: authentication, errors, and what single hosts want otherwise.
 //!
 //! Must not: know either protocol's messages or events.
 
 pub(crate) mod error;
 
+use peri_acp_types::Image;
 use peri_acp_types::ports::{HeaderValue, Secret};
-use peri_acp_types::{Effort, Image};
 
-use crate::{ModelEndpoint, ModelRequest, Thinking};
+use crate::{ModelEndpoint, ModelRequest};
 
 /// The longest name of a tool that these wires take, in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 64;
-
-/// Budgets up to which an effort is meant, in tokens: these wires take words, no figures.
-const LOW_BUDGET: u32 = 4096;
-const MEDIUM_BUDGET: u32 = 16_384;
 
 /// The headers that both protocols want.
 pub(crate) fn headers(endpoint: &ModelEndpoint) -> Vec<(String, HeaderValue)> {
@@ -54,18 +50,6 @@ pub(crate) fn output_tokens(request: &ModelRequest) -> Option<u32> {
     request.max_output_tokens.map(|tokens| tokens.min(request.output_room).max(1))
 }
 
-/// The word for how much the model should think.
-pub(crate) fn effort(thinking: Thinking) -> Option<&'static str> {
-    let effort = match thinking {
-        Thinking::Unset => return None,
-        Thinking::Effort(effort) => effort,
-        Thinking::Budget(..=LOW_BUDGET) => Effort::Low,
-        Thinking::Budget(..=MEDIUM_BUDGET) => Effort::Medium,
-        Thinking::Budget(_) => Effort::High,
-    };
-    Some(effort.as_str())
-}
-
 /// An image as the URL that both wires take.
 pub(crate) fn data_url(image: &Image) -> String {
     format!("data:{};base64,{}", image.mime_type, image.base64)
@@ -89,14 +73,5 @@ mod tests {
         ] {
             assert_eq!(Host::of(url), host, "{url}");
         }
-    }
-
-    #[test]
-    fn budgets_become_efforts() {
-        let words = [0, 4096, 4097, 16_384, 16_385, u32::MAX].map(|tokens| effort(Thinking::Budget(tokens)));
-        let (low, medium, high) = (Some("low"), Some("medium"), Some("high"));
-        assert_eq!(words, [low, low, medium, medium, high, high]);
-        assert_eq!(effort(Thinking::Unset), None);
-        assert_eq!(effort(Thinking::Effort(Effort::High)), high);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use peri_acp_types::{AssistantPart, Content, Image, ToolCall, ToolResult, ToolSpec};
+use peri_acp_types::{AssistantPart, Content, Effort, Image, ToolCall, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -144,7 +144,7 @@ pub(super) fn wire_request<'a>(
         stream_options: (host != Host::Mistral).then_some(StreamOptions { include_usage: true }),
         max_tokens,
         max_completion_tokens,
-        reasoning_effort: openai::effort(request.thinking),
+        reasoning_effort: request.thinking.effort().map(Effort::as_str),
         tools: request.tools.iter().map(wire_tool).collect(),
         messages,
     })

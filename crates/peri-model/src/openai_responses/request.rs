@@ -111,7 +111,7 @@ pub(super) fn wire_request<'a>(
         store: false,
         include: if may_reason(model) { vec![ENCRYPTED_REASONING] } else { vec![] },
         max_output_tokens: openai::output_tokens(request),
-        reasoning: openai::effort(request.thinking).map(|effort| WireReasoning { effort, summary: "auto" }),
+        reasoning: request.thinking.effort().map(|effort| WireReasoning { effort: effort.as_str(), summary: "auto" }),
         parallel_tool_calls: (!request.tools.is_empty()).then_some(true),
         tools: request.tools.iter().map(wire_tool).collect(),
         instructions: (!system.is_empty()).then(|| system.join("\n\n")),

@@ -10,6 +10,7 @@
 mod endpoint;
 mod failures;
 mod fixtures;
+mod fuzz_corpus;
 mod requests;
 mod streams;
 mod time;
