@@ -8,7 +8,7 @@ use std::fmt;
 use peri_acp_types::ports::ConfigSourceError;
 
 use crate::path::visible;
-use crate::{ModelRef, Origin};
+use crate::{DEFAULT_OPENAI_PROVIDER, DEFAULT_PROVIDER, ModelRef, Origin};
 
 /// How grave a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -66,17 +66,38 @@ impl fmt::Display for Diagnostic {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ConfigError {
     /// All findings, in the order of the sources, warnings among them; at least one is an error.
-    #[error("{}", errors_of(.0))]
+    #[error("{}", all_findings(.0))]
     Invalid(Vec<Diagnostic>),
-    #[error("no model is chosen; {}", choose_model(.providers))]
-    NoModel { providers: Vec<String> },
-    #[error("model `{model}` names a provider that is not configured; {}", known_providers(.model, .known))]
-    UnknownProvider { model: ModelRef, known: Vec<String> },
+    #[error("no model is chosen; {}", choose_model(.providers, *.variable))]
+    NoModel {
+        providers: Vec<String>,
+        /// The environment variable that would choose one, where the environment made the provider.
+        variable: Option<&'static str>,
+    },
+    #[error("model `{model}` names a provider that is not configured; {}", known_providers(.model, .known, *.from_environment))]
+    UnknownProvider {
+        model: ModelRef,
+        known: Vec<String>,
+        /// No source names a provider: all that there are come from the environment.
+        from_environment: bool,
+    },
+    /// Another error, after warnings that may explain it: a model that was ignored for want of trust, say.
+    #[error("{error}\n{}", warning_lines(.warnings))]
+    AfterWarnings {
+        error: Box<ConfigError>,
+        /// Not empty.
+        warnings: Vec<Diagnostic>,
+    },
     #[error(
         "provider `{provider}` ({origin}) takes its key from the environment variable {variable}, which is not set; \
          set it, or name another in `providers.{provider}.apiKeyEnv`"
     )]
     KeyMissing { provider: String, variable: String, origin: Origin },
+    #[error(
+        "header `{header}` of provider `{provider}` ({origin}) names the environment variable {variable}, which is not set; \
+         set it, or write `${{{variable}:-DEFAULT}}`"
+    )]
+    HeaderMissing { provider: String, header: String, variable: String, origin: Origin },
     #[error("the key of provider `{provider}` ({place}) holds characters that no HTTP header may carry; copy it anew")]
     KeyUnusable { provider: String, place: String },
     #[error(
@@ -91,35 +112,64 @@ pub enum ConfigError {
     Source(#[from] ConfigSourceError),
 }
 
-fn errors_of(diagnostics: &[Diagnostic]) -> String {
-    let lines: Vec<String> = diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Error)
-        .map(Diagnostic::to_string)
-        .collect();
-    lines.join("\n")
+impl ConfigError {
+    /// The same error with the warnings that were found on the way to it: [`Resolution::diagnostics`](crate::Resolution).
+    pub fn after_warnings(self, warnings: &[Diagnostic]) -> ConfigError {
+        match warnings {
+            [] => self,
+            warnings => ConfigError::AfterWarnings { error: Box::new(self), warnings: warnings.to_vec() },
+        }
+    }
 }
 
-fn choose_model(providers: &[String]) -> String {
-    match providers {
-        [] => "set ANTHROPIC_API_KEY, or name a provider and a model in settings.json: \
-               {\"model\": \"mine/MODEL\", \"providers\": {\"mine\": {\"protocol\": \"anthropic\", \"baseUrl\": \"...\", \
-               \"apiKeyEnv\": \"...\"}}}"
+/// The errors, then the warnings, a line each.
+fn all_findings(diagnostics: &[Diagnostic]) -> String {
+    let (errors, warnings): (Vec<&Diagnostic>, Vec<&Diagnostic>) =
+        diagnostics.iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
+    let errors = errors.into_iter().map(Diagnostic::to_string);
+    errors.chain(warnings.into_iter().map(warning_line)).collect::<Vec<_>>().join("\n")
+}
+
+fn warning_lines(warnings: &[Diagnostic]) -> String {
+    warnings.iter().map(warning_line).collect::<Vec<_>>().join("\n")
+}
+
+fn warning_line(warning: &Diagnostic) -> String {
+    format!("warning: {warning}")
+}
+
+fn choose_model(providers: &[String], variable: Option<&'static str>) -> String {
+    match (providers, variable) {
+        ([], _) => "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a provider and a model in settings.json: \
+                    {\"model\": \"mine/MODEL\", \"providers\": {\"mine\": {\"protocol\": \"openai-chat\", \
+                    \"baseUrl\": \"...\", \"apiKeyEnv\": \"...\"}}}"
             .to_owned(),
-        [provider, ..] => format!(
+        ([provider, ..], Some(variable)) => format!(
+            "set {variable} to the id of one that the endpoint has, or --model to `{provider}/MODEL` \
+             (`peri models` lists them)"
+        ),
+        ([provider, ..], None) => format!(
             "set `model` in settings.json, PERI_MODEL or --model to PROVIDER/MODEL, for example `{provider}/MODEL` \
-             (providers: {})",
+             (providers: {}; `peri models` lists what they have)",
             providers.join(", ")
         ),
     }
 }
 
-fn known_providers(model: &ModelRef, known: &[String]) -> String {
-    match known {
-        [] => {
-            "name it under `providers` in settings.json, or set ANTHROPIC_API_KEY to use `anthropic/MODEL`".to_owned()
+fn known_providers(model: &ModelRef, known: &[String], from_environment: bool) -> String {
+    let variable = match model.provider() {
+        DEFAULT_PROVIDER => Some("ANTHROPIC_API_KEY"),
+        DEFAULT_OPENAI_PROVIDER => Some("OPENAI_API_KEY"),
+        _ => None,
+    };
+    match (known, variable) {
+        (_, Some(variable)) if from_environment => {
+            format!("set {variable}, or name it under `providers` in settings.json")
         }
-        [only] => format!("the one provider is `{only}`: did you mean `{only}/{model}`?"),
+        ([], _) => "name it under `providers` in settings.json, or set ANTHROPIC_API_KEY to use `anthropic/MODEL` or \
+                    OPENAI_API_KEY to use `openai/MODEL`"
+            .to_owned(),
+        ([only], _) => format!("the one provider is `{only}`: did you mean `{only}/{model}`?"),
         _ => format!("the providers are {}", known.join(", ")),
     }
 }

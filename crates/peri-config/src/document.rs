@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use peri_acp_types::PermissionMode;
 use peri_acp_types::ports::Secret;
+use peri_acp_types::{Effort, PermissionMode};
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -77,7 +77,7 @@ pub struct ProviderDocument {
     pub api_key: Option<Secret>,
     /// What is known of its models, by id. A model that is not listed can be used and has the default limits.
     pub models: Option<BTreeMap<String, ModelDocument>>,
-    /// Headers for every request, after Peri's own.
+    /// Headers for every request, after Peri's own. `${NAME}` and `${NAME:-default}` stand for environment variables.
     #[schemars(with = "Option<BTreeMap<String, String>>")]
     pub headers: Option<BTreeMap<String, Secret>>,
 }
@@ -154,10 +154,17 @@ pub struct PermissionsDocument {
     pub additional_directories: Option<Vec<String>>,
 }
 
-/// How much the model may think before it answers.
+/// How much the model may think before it answers: an effort or a budget, not both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, JsonSchema)]
-#[schemars(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    extend("not" = {"required": ["effort", "budgetTokens"]})
+)]
 pub struct ThinkingDocument {
+    /// In words that every provider understands in its own way.
+    #[schemars(with = "Option<EffortWord>")]
+    pub effort: Option<Effort>,
     /// Tokens for thoughts, at least 1024; 0 leaves it to the model.
     #[schemars(range(min = 0, max = 4_294_967_295u32))]
     pub budget_tokens: Option<u32>,
@@ -227,6 +234,23 @@ impl JsonSchema for ModeWord {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "enum": PermissionMode::ALL.map(PermissionMode::as_str) })
+    }
+}
+
+/// How the schema sees an [`Effort`].
+struct EffortWord;
+
+impl JsonSchema for EffortWord {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Effort".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Effort::ALL.map(Effort::as_str) })
     }
 }
 

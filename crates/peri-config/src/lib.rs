@@ -6,8 +6,10 @@
 //! Invariant: every key of a document that Peri read either has its effect or is named in a [`Diagnostic`].
 
 mod base_url;
+mod default_providers;
 mod diagnostic;
 mod document;
+mod expand;
 mod layer;
 mod load;
 mod local_rules;

@@ -4,10 +4,10 @@
 //! store vouched for the same files before and after it was read.
 
 use peri_acp_types::ports::{
-    ConfigDocument, ConfigPlace, ConfigSource, ConfigSourceError, Secret, TrustState, TrustStore, TrustVerdict,
+    ConfigDocument, ConfigPlace, ConfigSource, ConfigSourceError, TrustState, TrustStore, TrustVerdict,
 };
 
-use crate::base_url::check_base_url;
+use crate::default_providers::default_providers;
 use crate::mcp::read_mcp_file;
 use crate::merge::Merge;
 use crate::parse::parse_object;
@@ -62,7 +62,7 @@ pub async fn load(
     }
     loading.add_environment();
     loading.add_command_line(overlay);
-    loading.add_default_provider();
+    loading.add_default_providers();
     loading.settle(workspace);
     loading.finish()
 }
@@ -213,6 +213,9 @@ impl Loading<'_> {
         let mode = overlay.permission_mode;
         self.apply_permissions(PermissionsDocument { mode, ..PermissionsDocument::default() }, "--permission-mode");
 
+        let thinking = ThinkingDocument { effort: overlay.effort, ..ThinkingDocument::default() };
+        let document = SettingsDocument { thinking: Some(thinking), ..SettingsDocument::default() };
+        self.merge.apply(document, &Origin::option("--effort"));
         let max_turns = overlay.max_turns.map(std::num::NonZeroU32::get);
         let document = SettingsDocument { max_turns, ..SettingsDocument::default() };
         self.merge.apply(document, &Origin::option("--max-turns"));
@@ -259,55 +262,19 @@ impl Loading<'_> {
         self.diagnostics.push(Diagnostic::whole(Severity::Error, origin, message));
     }
 
-    /// `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL` make a provider, only where no source names one.
-    fn add_default_provider(&mut self) {
-        const KEY: &str = "ANTHROPIC_API_KEY";
-        const BASE_URL: &str = "ANTHROPIC_BASE_URL";
-        const MODEL: &str = "ANTHROPIC_MODEL";
-        let (key, address) = (self.merge.variable(KEY), self.merge.variable(BASE_URL));
-        if !self.merge.settings.providers.is_empty() || (key.is_none() && address.is_none()) {
+    /// The environment makes providers only where no source names one.
+    fn add_default_providers(&mut self) {
+        if !self.merge.settings.providers.is_empty() {
             return;
         }
-        let base_url = match &address {
-            None => Protocol::Anthropic.home().to_owned(),
-            Some(address) => {
-                let origin = Origin::variable(Layer::Default, BASE_URL);
-                match check_base_url(address.trim(), Protocol::Anthropic) {
-                    Err((message, mend)) => {
-                        self.diagnostics.push(Diagnostic::whole(Severity::Error, &origin, message).with_hint(mend));
-                        return;
-                    }
-                    Ok(base) => {
-                        if let Some((message, mend)) = base.odd {
-                            let finding = Diagnostic::whole(Severity::Warning, &origin, message).with_hint(mend);
-                            self.diagnostics.push(finding);
-                        }
-                        base.url
-                    }
-                }
-            }
-        };
-        let origin = Origin::variable(Layer::Default, if key.is_some() { KEY } else { BASE_URL });
-        let key = match key {
-            None => ApiKey::None,
-            Some(key) => ApiKey::Variable { name: KEY.to_owned(), value: Some(Secret::new(key)) },
-        };
-        let provider = Provider {
-            protocol: Protocol::Anthropic,
-            base_url,
-            key,
-            models: Default::default(),
-            headers: Default::default(),
-        };
-        self.merge.origins.insert(format!("providers.{DEFAULT_PROVIDER}"), origin.clone());
-        self.merge.settings.providers.insert(DEFAULT_PROVIDER.to_owned(), Sourced { value: provider, origin });
-
-        if self.merge.settings.model.is_none() {
-            let (model, origin) = match self.merge.variable(MODEL) {
-                Some(model) => (model, Origin::variable(Layer::Default, MODEL)),
-                None => (DEFAULT_MODEL.to_owned(), Origin::new(Layer::Default, "default")),
-            };
-            self.set_model(&format!("{DEFAULT_PROVIDER}/{}", model.trim()), &origin);
+        let found = default_providers(&|name| self.merge.variable(name));
+        self.diagnostics.extend(found.findings);
+        for (name, provider) in found.providers {
+            self.merge.origins.insert(format!("providers.{name}"), provider.origin.clone());
+            self.merge.settings.providers.insert(name.to_owned(), provider);
+        }
+        if let (None, Some((model, origin))) = (&self.merge.settings.model, found.model) {
+            self.set_model(&model, &origin);
         }
     }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use peri_acp_types::ports::{ConfigSource, Secret};
 
+use crate::expand::variables_in;
 use crate::*;
 
 /// Settings under construction. Documents are applied from the lowest layer to the highest.
@@ -45,14 +46,13 @@ impl<'a> Merge<'a> {
         self.apply_permissions(document.permissions.unwrap_or_default(), origin);
         self.apply_servers(document.mcp_servers.unwrap_or_default(), origin);
 
-        let thinking = document.thinking.unwrap_or_default();
+        self.apply_thinking(document.thinking.unwrap_or_default(), origin);
+
         let Merge { settings, origins, .. } = self;
         let mut layer = Overrides { origin, origins };
         layer.put("model", document.model.map(Some), &mut settings.model);
         layer.put("maxTurns", document.max_turns.map(Some), &mut settings.max_turns);
         layer.put("maxOutputTokens", document.max_output_tokens.map(Some), &mut settings.max_output_tokens);
-        let budget = thinking.budget_tokens.map(|tokens| (tokens > 0).then_some(tokens));
-        layer.put("thinking.budgetTokens", budget, &mut settings.thinking_budget);
         layer.put("appendSystemPrompt", document.append_system_prompt.map(Some), &mut settings.append_system_prompt);
         layer.put("loopGuard", document.loop_guard, &mut settings.loop_guard);
 
@@ -69,6 +69,26 @@ impl<'a> Merge<'a> {
         let bash = document.bash.unwrap_or_default();
         layer.put("bash.defaultTimeoutSeconds", bash.default_timeout_seconds, &mut settings.bash.default_timeout);
         layer.put("bash.maxTimeoutSeconds", bash.max_timeout_seconds, &mut settings.bash.max_timeout);
+    }
+
+    /// Effort and budget say the same thing in two ways: either replaces the other of a lower source.
+    fn apply_thinking(&mut self, document: ThinkingDocument, origin: &Origin) {
+        const EFFORT: &str = "thinking.effort";
+        const BUDGET: &str = "thinking.budgetTokens";
+        let Merge { settings, origins, .. } = self;
+        let (key, replaced) = match document {
+            ThinkingDocument { effort: Some(effort), .. } => {
+                (settings.effort, settings.thinking_budget) = (Some(effort), None);
+                (EFFORT, BUDGET)
+            }
+            ThinkingDocument { budget_tokens: Some(tokens), .. } => {
+                (settings.effort, settings.thinking_budget) = (None, (tokens > 0).then_some(tokens));
+                (BUDGET, EFFORT)
+            }
+            ThinkingDocument { effort: None, budget_tokens: None } => return,
+        };
+        origins.remove(replaced);
+        origins.insert(key.to_owned(), origin.clone());
     }
 
     pub(crate) fn apply_servers(&mut self, servers: BTreeMap<String, McpServerDocument>, origin: &Origin) {
@@ -111,12 +131,16 @@ impl<'a> Merge<'a> {
             (None, Some(name)) => ApiKey::Variable { value: self.variable(&name).map(Secret::new), name },
             (None, None) => ApiKey::None,
         };
+        let headers = document.headers.unwrap_or_default();
+        let variables = headers.values().flat_map(|value| variables_in(value.reveal()));
+        let with_value = |name: &str| (name.to_owned(), self.variable(name).map(Secret::new));
         Provider {
+            header_variables: variables.map(with_value).collect(),
             protocol: document.protocol,
             base_url: document.base_url.unwrap_or_else(|| document.protocol.home().to_owned()),
             key,
             models: document.models.unwrap_or_default(),
-            headers: document.headers.unwrap_or_default(),
+            headers,
         }
     }
 }

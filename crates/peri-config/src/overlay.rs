@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use peri_acp_types::PermissionMode;
+use peri_acp_types::{Effort, PermissionMode};
 
 /// What the command line says about settings. The default says nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -11,6 +11,8 @@ pub struct CommandLineOverlay {
     pub settings: Option<SettingsArgument>,
     /// `--model`.
     pub model: Option<String>,
+    /// `--effort`. It replaces a budget of thoughts that settings name.
+    pub effort: Option<Effort>,
     /// `--permission-mode`.
     pub permission_mode: Option<PermissionMode>,
     /// `--allowed-tools`, each as it was given: one rule or several (see [`split_rule_list`](crate::split_rule_list)).

@@ -2,11 +2,12 @@
 //!
 //! Owns: what each key takes. Invariant: every key of the schema is asked for here under the same name (a test compares).
 
-use peri_acp_types::PermissionMode;
 use peri_acp_types::ports::Secret;
+use peri_acp_types::{Effort, PermissionMode};
 use serde_json::{Map, Value};
 
 use crate::base_url::check_base_url;
+use crate::expand::names_variables;
 use crate::mcp::{read_mcp, read_servers};
 use crate::path::steers_display;
 use crate::reader::{Fields, Node, Sink};
@@ -137,6 +138,10 @@ pub(crate) fn is_header_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(token)
 }
 
+pub(crate) fn is_header_value(value: &str) -> bool {
+    value.len() <= MAX_HEADER_BYTES && value.chars().all(|c| c == '\t' || (' '..='~').contains(&c))
+}
+
 fn read_header(name: &str, node: Node<'_>) -> Option<Secret> {
     if !is_header_name(name) {
         return node.error("is not the name of an HTTP header", "");
@@ -145,11 +150,12 @@ fn read_header(name: &str, node: Node<'_>) -> Option<Secret> {
         return node.error("is a header that Peri sets itself", "leave it out");
     }
     let value = node.text()?;
-    let fits = value.chars().all(|c| c == '\t' || (' '..='~').contains(&c));
-    if !fits || value.len() > MAX_HEADER_BYTES {
+    if !names_variables(value) && !is_header_value(value) {
         return node.error("must be printable ASCII, 8192 bytes at most", "");
     }
-    if matches!(name.to_ascii_lowercase().as_str(), "authorization" | "x-api-key") {
+    if matches!(name.to_ascii_lowercase().as_str(), "authorization" | "x-api-key" | "api-key")
+        && !names_variables(value)
+    {
         warn_of_plain_secret(node, "apiKeyEnv");
     }
     Some(Secret::new(value))
@@ -204,14 +210,18 @@ fn read_without_effect(node: Node<'_>) -> Option<Map<String, Value>> {
 
 fn read_thinking(node: Node<'_>) -> Option<ThinkingDocument> {
     let mut fields = node.fields()?;
+    let effort = fields.get("effort", |node| node.word(&Effort::ALL.map(|effort| (effort.as_str(), effort))));
     let budget_tokens = fields.get("budgetTokens", |node| match node.integer::<u32>(0..=u64::from(u32::MAX))? {
         budget @ 1..MIN_THINKING_BUDGET => {
             node.error(format!("({budget}) must be at least {MIN_THINKING_BUDGET}"), "or 0 to leave it to the model")
         }
         budget => Some(budget),
     });
+    if fields.has("effort") && fields.has("budgetTokens") {
+        fields.error_at("budgetTokens", "stands beside `effort`", "keep one of them, best `effort`");
+    }
     fields.finish();
-    Some(ThinkingDocument { budget_tokens })
+    Some(ThinkingDocument { effort, budget_tokens })
 }
 
 fn read_retry(node: Node<'_>) -> Option<RetryDocument> {

@@ -8,15 +8,23 @@ use std::fmt;
 use std::time::Duration;
 
 use peri_acp_types::ports::{HeaderValue, Secret};
-use peri_acp_types::{DEFAULT_MAX_OUTPUT_TOKENS, PermissionMode};
+use peri_acp_types::{DEFAULT_MAX_OUTPUT_TOKENS, Effort, PermissionMode};
 use serde_json::{Map, Value, json};
 
-use crate::{ConfigError, McpServer, ModelDocument, ModelRef, Origin, PermissionRule, Protocol};
+use crate::default_providers::OPENAI_MODEL_VARIABLE;
+use crate::expand::{FillError, fill, shown_secret};
+use crate::path::shown_text;
+use crate::read_document::{MAX_HEADER_BYTES, is_header_value};
+use crate::{ConfigError, Layer, McpServer, ModelDocument, ModelRef, Origin, PermissionRule, Protocol};
 
 /// The provider that `ANTHROPIC_API_KEY` or `ANTHROPIC_BASE_URL` defines where settings name none.
 pub const DEFAULT_PROVIDER: &str = "anthropic";
 /// The model of [`DEFAULT_PROVIDER`] where neither settings nor `ANTHROPIC_MODEL` choose one.
 pub const DEFAULT_MODEL: &str = "claude-sonnet-5-5";
+/// The provider that `OPENAI_API_KEY` or `OPENAI_BASE_URL` defines where settings name none.
+pub const DEFAULT_OPENAI_PROVIDER: &str = "openai";
+/// The model of [`DEFAULT_OPENAI_PROVIDER`] at OpenAI's own address where neither settings nor `OPENAI_MODEL` choose one.
+pub const DEFAULT_OPENAI_MODEL: &str = "gpt-6.1-sol";
 /// Bytes that the descriptions of MCP servers' tools may take where settings do not say.
 pub const DEFAULT_MCP_TOOL_SCHEMA_BUDGET: u64 = 40 * 1024;
 /// What a display shows in a secret's place.
@@ -39,7 +47,9 @@ pub struct Settings {
     pub max_turns: Option<u32>,
     /// What was asked for; the model's own limit still holds.
     pub max_output_tokens: Option<u32>,
-    /// Tokens for thoughts, at least 1024. None: the request does not mention it.
+    /// How much to think, in words. Never beside `thinking_budget`. None: the request does not mention it.
+    pub effort: Option<Effort>,
+    /// Tokens for thoughts, at least 1024. Never beside `effort`. None: the request does not mention it.
     pub thinking_budget: Option<u32>,
     pub append_system_prompt: Option<String>,
     /// Equal calls with equal results until the model gets a notice. 0: off.
@@ -74,7 +84,10 @@ pub struct Provider {
     pub base_url: String,
     pub key: ApiKey,
     pub models: BTreeMap<String, ModelDocument>,
+    /// As they are written; [`ResolvedModel::headers`] has their variables filled in.
     pub headers: BTreeMap<String, Secret>,
+    /// The environment variables that `headers` name, and what they hold; None where one is not set or empty.
+    pub header_variables: BTreeMap<String, Option<Secret>>,
 }
 
 /// Where a provider's key comes from.
@@ -146,6 +159,7 @@ impl Default for Settings {
             env: BTreeMap::new(),
             max_turns: None,
             max_output_tokens: None,
+            effort: None,
             thinking_budget: None,
             append_system_prompt: None,
             loop_guard: 4,
@@ -179,17 +193,23 @@ impl Settings {
     /// # Errors
     /// [`ConfigError::NoModel`], which says how to choose one.
     pub fn chosen_model(&self) -> Result<&ModelRef, ConfigError> {
-        self.model.as_ref().ok_or_else(|| ConfigError::NoModel { providers: self.provider_names() })
+        let unchosen = || ConfigError::NoModel {
+            providers: self.provider_names(),
+            variable: self.is_made_by_environment(DEFAULT_OPENAI_PROVIDER).then_some(OPENAI_MODEL_VARIABLE),
+        };
+        self.model.as_ref().ok_or_else(unchosen)
     }
 
     /// Everything that a request to that model needs. A model that settings do not list has the default limits.
     ///
     /// # Errors
-    /// [`ConfigError::UnknownProvider`], [`ConfigError::KeyMissing`], [`ConfigError::KeyUnusable`] or
-    /// [`ConfigError::ThinkingBudget`]; each says what to set.
+    /// [`ConfigError::UnknownProvider`], [`ConfigError::KeyMissing`], [`ConfigError::KeyUnusable`],
+    /// [`ConfigError::HeaderMissing`] or [`ConfigError::ThinkingBudget`]; each says what to set.
     pub fn provider_for(&self, model: &ModelRef) -> Result<ResolvedModel, ConfigError> {
         let Some(Sourced { value: provider, origin }) = self.providers.get(model.provider()) else {
-            return Err(ConfigError::UnknownProvider { model: model.clone(), known: self.provider_names() });
+            let known = self.provider_names();
+            let from_environment = known.iter().all(|name| self.is_made_by_environment(name));
+            return Err(ConfigError::UnknownProvider { model: model.clone(), known, from_environment });
         };
         let limits = provider.models.get(model.model()).copied().unwrap_or_default();
         let ModelDocument { context_window, max_output_tokens } = limits;
@@ -197,17 +217,21 @@ impl Settings {
         if let Some(budget) = self.thinking_budget.filter(|budget| *budget >= max_output) {
             return Err(ConfigError::ThinkingBudget { model: model.clone(), budget, max_output });
         }
-        let header = |(name, value): (&String, &Secret)| (name.clone(), HeaderValue::Secret(value.clone()));
         Ok(ResolvedModel {
             provider: model.provider().to_owned(),
             protocol: provider.protocol,
             base_url: provider.base_url.clone(),
             api_key: provider.key.usable(model.provider(), origin)?,
-            headers: provider.headers.iter().map(header).collect(),
+            headers: provider.usable_headers(model.provider(), origin)?,
             model: model.model().to_owned(),
             context_window,
             max_output_tokens,
         })
+    }
+
+    /// The environment variables that hold keys of providers: no tool's process has any business with them.
+    pub fn key_variables(&self) -> impl Iterator<Item = &str> {
+        self.providers.values().flat_map(|provider| provider.value.key_variables())
     }
 
     /// The settings in the shape of a document, for people: secrets are replaced by [`REDACTED`].
@@ -236,7 +260,10 @@ impl Settings {
             "env": redacted(&self.env),
             "maxTurns": self.max_turns,
             "maxOutputTokens": self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT_TOKENS),
-            "thinking": { "budgetTokens": self.thinking_budget.unwrap_or(0) },
+            "thinking": match self.effort {
+                Some(effort) => json!({ "effort": effort.as_str() }),
+                None => json!({ "budgetTokens": self.thinking_budget.unwrap_or(0) }),
+            },
             "appendSystemPrompt": self.append_system_prompt,
             "loopGuard": self.loop_guard,
             "retry": {
@@ -254,6 +281,10 @@ impl Settings {
         without_nulls(shown)
     }
 
+    fn is_made_by_environment(&self, provider: &str) -> bool {
+        self.providers.get(provider).is_some_and(|provider| provider.origin.layer == Layer::Default)
+    }
+
     fn provider_names(&self) -> Vec<String> {
         self.providers.keys().cloned().collect()
     }
@@ -267,6 +298,37 @@ impl Settings {
 }
 
 impl Provider {
+    fn key_variables(&self) -> impl Iterator<Item = &str> {
+        let of_key = match &self.key {
+            ApiKey::Variable { name, .. } => Some(name.as_str()),
+            ApiKey::Plain(_) | ApiKey::None => None,
+        };
+        of_key.into_iter().chain(self.header_variables.keys().map(String::as_str))
+    }
+
+    /// The headers as they can be sent.
+    fn usable_headers(&self, provider: &str, origin: &Origin) -> Result<Vec<(String, HeaderValue)>, ConfigError> {
+        let variable = |name: &str| self.header_variables.get(name)?.as_ref().map(|value| value.reveal().to_owned());
+        let usable = |(header, value): (&String, &Secret)| {
+            let unusable = || ConfigError::KeyUnusable {
+                provider: provider.to_owned(),
+                place: format!("`headers.{header}` in {origin}, with its variables filled in"),
+            };
+            let mut room = MAX_HEADER_BYTES;
+            match fill(value.reveal(), &variable, &mut room) {
+                Ok(value) if is_header_value(&value) => Ok((header.clone(), HeaderValue::Secret(Secret::new(value)))),
+                Ok(_) | Err(FillError::TooLarge) => Err(unusable()),
+                Err(FillError::Unset(variable)) => Err(ConfigError::HeaderMissing {
+                    provider: provider.to_owned(),
+                    header: header.clone(),
+                    variable: shown_text(variable),
+                    origin: origin.clone(),
+                }),
+            }
+        };
+        self.headers.iter().map(usable).collect()
+    }
+
     fn to_display_json(&self) -> Value {
         let limits = |model: &ModelDocument| {
             let mut shown = Map::new();
@@ -284,7 +346,9 @@ impl Provider {
         }
         let models: Map<String, Value> = self.models.iter().map(|(id, model)| (id.clone(), limits(model))).collect();
         shown.insert("models".to_owned(), Value::Object(models));
-        shown.insert("headers".to_owned(), redacted(&self.headers));
+        let header = |(name, value): (&String, &Secret)| (name.clone(), json!(shown_secret(value.reveal())));
+        let headers: Map<String, Value> = self.headers.iter().map(header).collect();
+        shown.insert("headers".to_owned(), Value::Object(headers));
         Value::Object(shown)
     }
 }

@@ -9,8 +9,8 @@ use peri_acp_types::ports::Secret;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
-use super::expand::shown_secret;
 use crate::REDACTED;
+use crate::expand::shown_secret;
 use crate::path::visible;
 
 /// An MCP server, in the shape that other tools use in `.mcp.json`. `${NAME}` and `${NAME:-default}` in `command`, `args`,

@@ -4,7 +4,6 @@
 //! that cannot be used never takes another with it, and never shows a value that may be secret.
 
 mod document;
-mod expand;
 mod file;
 mod name;
 mod read;
@@ -16,12 +15,12 @@ use peri_acp_types::ports::{HeaderValue, McpTransport, Secret};
 use serde_json::Value;
 
 pub use document::{McpDocument, McpServerDocument, McpServerKind};
-use expand::{FillError, Variables, fill};
 pub(crate) use file::read_mcp_file;
 pub(crate) use name::is_server_name;
 use read::{check_argument, check_command, check_header_value, check_url};
 pub(crate) use read::{read_mcp, read_servers};
 
+use crate::expand::{FillError, Variables, fill};
 use crate::path::{Path, shown_text};
 
 /// What a server's texts may come to with their variables filled in, in bytes.

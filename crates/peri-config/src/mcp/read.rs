@@ -8,10 +8,10 @@ use peri_acp_types::ports::Secret;
 
 use super::Check;
 use super::document::{McpDocument, McpServerDocument, McpServerKind};
-use super::expand::names_variables;
 use super::name::{SERVER_NAME_FORM, is_server_name};
 use crate::base_url::check_http_url;
-use crate::read_document::{MAX_HEADER_BYTES, OWN_HEADERS, is_header_name, read_variable};
+use crate::expand::names_variables;
+use crate::read_document::{OWN_HEADERS, is_header_name, is_header_value, read_variable};
 use crate::reader::{Fields, Node};
 
 /// Servers of one document.
@@ -140,8 +140,7 @@ pub(super) fn check_url(text: &str) -> Result<(), (&'static str, &'static str)> 
 }
 
 pub(super) fn check_header_value(text: &str) -> Result<(), (&'static str, &'static str)> {
-    let fits = text.chars().all(|c| c == '\t' || (' '..='~').contains(&c));
-    match fits && text.len() <= MAX_HEADER_BYTES {
+    match is_header_value(text) {
         true => Ok(()),
         false => Err(("must be printable ASCII, 8192 bytes at most", "")),
     }
@@ -159,7 +158,7 @@ fn read_header(name: &str, node: Node<'_>) -> Option<Option<Secret>> {
         node.warn("has no effect: Peri sets this header itself", "leave it out");
         return Some(None);
     }
-    if matches!(lower.as_str(), "authorization" | "x-api-key") && !names_variables(&value) {
+    if matches!(lower.as_str(), "authorization" | "x-api-key" | "api-key") && !names_variables(&value) {
         node.warn(
             "holds a secret in plain text",
             "better keep it in an environment variable and write `${NAME}` in its place",

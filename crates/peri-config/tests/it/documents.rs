@@ -3,7 +3,7 @@
 use peri_acp_types::PermissionMode;
 use peri_config::{CommandLineOverlay, ConfigError};
 
-use crate::memory::{USER, World};
+use crate::memory::{SHARED, USER, World};
 
 /// Findings about the user's document, without the file's name.
 #[track_caller]
@@ -230,6 +230,21 @@ fn all_errors_are_told_at_once() {
     let world = World::new().file(USER, r#"{"model": 1, "maxTurns": "x", "zzz": 1}"#);
     let Err(ConfigError::Invalid(findings)) = world.load() else { panic!("must not load") };
     assert_eq!(findings.len(), 3);
+    // The warnings come along, behind the errors.
     let error = ConfigError::Invalid(findings).to_string();
-    assert_eq!(error.lines().count(), 2, "{error}");
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), 3, "{error}");
+    assert_eq!(lines[2], format!("warning: {USER}: key `zzz` is not known and has no effect"));
+}
+
+#[test]
+fn a_model_that_cannot_be_used_is_told_with_the_warnings_before_it() {
+    let found = World::new().file(SHARED, r#"{"model": "p/m"}"#).loaded();
+    let error = found.settings.chosen_model().unwrap_err();
+    assert_eq!(error.clone().after_warnings(&[]), error);
+    let told = error.clone().after_warnings(&found.diagnostics).to_string();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], error.to_string());
+    assert!(lines[1].starts_with(&format!("warning: {SHARED}: key `model` ignored")), "{told}");
+    assert_eq!(lines.len(), 2);
 }

@@ -1,17 +1,28 @@
 //! Documents that mean harm or are rubbish: bounded, answered with an error or a finding, never a panic.
 
-use crate::memory::{SHARED, USER, World};
+use peri_acp_types::ports::TrustState;
+
+use crate::memory::{MCP, SHARED, USER, World};
 
 const SAMPLE: &str = r#"{"$schema": "s", "model": "p/m", "providers": {"p": {"protocol": "anthropic", "baseUrl": "http://h:1",
 "apiKeyEnv": "K", "models": {"m": {"contextWindow": 4096, "maxOutputTokens": 100}}, "headers": {"a": "b"}}}, "permissions":
 {"allow": ["Read", "Bash(a:*)"], "ask": [], "deny": ["mcp__a__b"], "mode": "bypass", "additionalDirectories": ["~/x"]},
-"env": {"A": "1"}, "hooks": {}, "mcpServers": {}, "maxTurns": 3, "maxOutputTokens": 3, "thinking": {"budgetTokens": 0},
+"env": {"A": "1"}, "hooks": {}, "mcpServers": {"s": {"command": "c", "args": ["${A:-x}"], "env": {"A": "b"}}, "h": {"type":
+"http", "url": "http://${H}/", "headers": {"a": "b"}, "enabled": true}}, "mcp": {"toolSchemaBudgetBytes": 1}, "maxTurns": 3, "maxOutputTokens": 3, "thinking": {"budgetTokens": 0},
 "appendSystemPrompt": "é🦀", "loopGuard": 3, "retry": {"maxAttempts": 3, "idleTimeoutSeconds": 1.5}, "bash":
 {"defaultTimeoutSeconds": 3}}"#;
 
 fn survives(bytes: &[u8]) {
-    for path in [USER, SHARED] {
-        let world = World::new().file(path, bytes);
+    for (path, trust) in [
+        (USER, TrustState::Untrusted),
+        (SHARED, TrustState::Untrusted),
+        (SHARED, TrustState::Trusted),
+        (MCP, TrustState::Trusted),
+    ] {
+        let world = World::new().state(trust).file(path, bytes);
+        if path == MCP {
+            world.loaded();
+        }
         for finding in world.findings() {
             assert!(finding.len() < 2000, "{finding}");
             assert!(!finding.contains(char::is_control), "{finding:?}");
@@ -85,10 +96,13 @@ fn a_flood_of_faults_is_counted_and_not_listed() {
 #[test]
 fn long_and_steering_names_are_shown_short_and_plain() {
     let name = format!("\\u001b[2J\\u202e{}", "x".repeat(10_000));
-    let findings = World::new().file(SHARED, format!(r#"{{"{name}": 1, "permissions": {{"{name}": 1}}}}"#)).findings();
-    assert_eq!(findings.len(), 2);
-    for finding in findings {
-        assert!(finding.contains(r"\u{1b}[2J\u{202e}xxx") && finding.len() < 400, "{finding}");
+    let document = format!(r#"{{"{name}": 1, "permissions": {{"{name}": 1}}}}"#);
+    for (path, count) in [(USER, 2), (SHARED, 1)] {
+        let findings = World::new().file(path, &document).findings();
+        assert_eq!(findings.len(), count);
+        for finding in findings {
+            assert!(finding.contains(r"\u{1b}[2J\u{202e}xxx") && finding.len() < 500, "{finding}");
+        }
     }
 }
 
@@ -101,4 +115,57 @@ fn paths_of_long_names_cost_no_more_than_the_document() {
         document = format!("{{\"{key}\":{document}}}");
     }
     survives(format!("{{\"hooks\": {document}}}").as_bytes());
+}
+
+/// A document with `geheim` in every place that may hold a secret, one of them each time, and with faults around it.
+#[test]
+fn no_secret_is_shown_wherever_it_stands_and_whatever_is_wrong() {
+    let secret = "geheim-0123456789";
+    let places = [
+        r#"{"providers": {"p": {"protocol": "anthropic", "apiKey": "SECRET"}}}"#,
+        r#"{"providers": {"p": {"protocol": "openai-chat", "baseUrl": "http://u:SECRET@h/v1"}}}"#,
+        r#"{"providers": {"p": {"protocol": "openai-chat", "baseUrl": "http://h/v1?key=SECRET"}}}"#,
+        r#"{"providers": {"p": {"protocol": "anthropic", "apiKeyEnv": "SECRET"}}}"#,
+        r#"{"providers": {"p": {"protocol": "anthropic", "headers": {"x": "SECRET"}}}}"#,
+        r#"{"providers": {"p": {"protocol": "anthropic", "headers": {"x": "a ${V} SECRET ${W:-SECRET}"}}}}"#,
+        r#"{"providers": {"p": {"protocol": "anthropic", "headers": {"x": "SECRET\u0001"}}}}"#,
+        r#"{"env": {"A": "SECRET"}}"#,
+        r#"{"env": {"A": ["SECRET"]}}"#,
+        r#"{"mcpServers": {"s": {"command": "c", "env": {"A": "SECRET"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "c", "env": {"A": "${NOWHERE} SECRET"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "c", "env": {"A": "SECRET\u0000"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "c", "args": ["${V}"], "env": {"A": "${V}"}}}}"#,
+        r#"{"mcpServers": {"s": {"command": "${V}\u0000"}}}"#,
+        r#"{"mcpServers": {"s": {"url": "https://h/${V}?k=SECRET", "headers": {"a": "SECRET"}}}}"#,
+        r#"{"mcpServers": {"s": {"url": "https://u:SECRET@h"}}}"#,
+        r#"{"mcpServers": {"s": {"url": "https://u:SECRET@${V}", "disabled": true}}}"#,
+        r#"{"mcpServers": {"s": {"url": "${V}"}}}"#,
+        r#"{"mcpServers": {"s": {"url": "http://h", "headers": {"a": "${V}\n", "authorization": "SECRET"}}}}"#,
+        r#"{"mcpServers": {"s": {"type": "SECRET", "command": {"SECRET": 1}, "enabled": "SECRET"}}}"#,
+        r#"{"mcp": {"toolSchemaBudgetBytes": "SECRET"}, "thinking": {"effort": "SECRET"}}"#,
+    ];
+    for place in places {
+        let document = place.replace("SECRET", secret);
+        let whole = document.len();
+        // Whole, cut off, and with a byte of another kind in it.
+        for text in [&document[..], &document[..whole - 1], &document[..whole / 2], &format!("{document}x")] {
+            for path in [USER, SHARED, MCP] {
+                for trust in [TrustState::Trusted, TrustState::Untrusted] {
+                    let world = World::new().state(trust).var("V", secret).file(path, text);
+                    let mut shown = world.findings().join("\n");
+                    match world.load() {
+                        Ok(found) => {
+                            let settings = &found.settings;
+                            shown.push_str(&format!("{found:?} {settings:#?} {}", settings.to_display_json()));
+                            let model = settings.provider_for(&"p/m".parse().unwrap());
+                            shown.push_str(&format!("{model:?}"));
+                            shown.extend(model.err().map(|error| error.to_string()));
+                        }
+                        Err(error) => shown.push_str(&format!("{error:?} {error}")),
+                    }
+                    assert!(!shown.contains(secret), "{path} {trust:?} {text}: {shown}");
+                }
+            }
+        }
+    }
 }

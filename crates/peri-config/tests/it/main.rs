@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod documents;
+mod fuzz_corpus;
 mod hostile;
 mod layers;
 mod local_rules;

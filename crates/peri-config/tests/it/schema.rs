@@ -90,6 +90,9 @@ fn the_schema_and_the_reader_agree() {
         (json!({"permissions": {"additionalDirectories": [""]}}), false),
         (json!({"thinking": {"budgetTokens": 0}}), true),
         (json!({"thinking": {"budgetTokens": 0.5}}), false),
+        (json!({"thinking": {"effort": "low"}}), true),
+        (json!({"thinking": {"effort": "max"}}), false),
+        (json!({"thinking": {"effort": "low", "budgetTokens": 2048}}), false),
         (json!({"retry": {"idleTimeoutSeconds": 0.5, "maxAttempts": 100}}), true),
         (json!({"retry": {"idleTimeoutSeconds": 0}}), false),
         (json!({"retry": {"maxAttempts": 0}}), false),
@@ -128,7 +131,9 @@ fn the_schema_and_the_reader_agree() {
 fn what_is_displayed_is_a_document_again() {
     let world = World::new().file(
         USER,
-        r#"{"model": "p/m", "env": {"A": "geheim"}, "maxTurns": 3, "appendSystemPrompt": "x",
+        r#"{"model": "p/m", "env": {"A": "geheim"}, "maxTurns": 3, "thinking": {"effort": "low"},
+            "mcpServers": {"s": {"command": "c", "env": {"A": "geheim"}}, "h": {"url": "http://h/?geheim"},
+                           "off": {"url": "http://h", "headers": {"A": "geheim"}, "enabled": false}}, "appendSystemPrompt": "x",
             "providers": {"p": {"protocol": "anthropic", "apiKey": "geheim", "models": {"m": {"contextWindow": 9000}}},
                           "q": {"protocol": "openai-chat", "apiKeyEnv": "Q", "headers": {"h": "geheim"}}}}"#,
     );
@@ -148,7 +153,8 @@ fn the_examples_of_the_page_work_as_written() {
     for example in examples {
         let document: Value = serde_json::from_str(example).unwrap_or_else(|error| panic!("{error}: {example}"));
         assert!(validator.is_valid(&document), "{example}");
-        let findings = World::new().var("HOME", "/h").file(USER, example).findings();
+        let world = World::new().var("HOME", "/h").var("TICKETS_TOKEN", "t");
+        let findings = world.file(USER, example).findings();
         assert_eq!(findings, Vec::<String>::new(), "{example}");
     }
 }

@@ -39,24 +39,27 @@ fn nothing_of_a_greedy_workspace_takes_effect_and_each_thing_is_named_once() {
     assert_eq!(settings.permissions.deny[0].origin.to_string(), SHARED);
     assert_eq!(settings.permissions.ask[0].value.to_string(), "Read");
 
-    let why = "workspace is not trusted; run `peri trust` or pass --trust-workspace";
-    let expect: Vec<String> = [
-        "`model` ignored",
-        "`providers` (1 provider) ignored",
-        "`permissions.allow` (2 rules) ignored",
-        "`permissions.mode` ignored",
-        "`permissions.additionalDirectories` (1 directory) ignored",
-        "`env` (1 variable) ignored",
-        "`hooks` (1 event) ignored",
-        "`mcpServers` (2 servers) ignored",
-        "`appendSystemPrompt` ignored",
-        "`maxTurns` ignored",
-        "`aKeyOfTomorrow` ignored",
-    ]
-    .iter()
-    .map(|ignored| format!("W {SHARED}: key {ignored}: {why}"))
-    .collect();
-    assert_eq!(world.findings(), expect);
+    assert_eq!(
+        world.findings(),
+        [format!(
+            "W {SHARED}: keys `model`, `providers` (1 provider), `permissions.allow` (2 rules), `permissions.mode`, \
+             `permissions.additionalDirectories` (1 directory), `env` (1 variable), `hooks` (1 event), `mcpServers` (2 servers), \
+             `appendSystemPrompt`, `maxTurns`, `aKeyOfTomorrow` ignored: workspace is not trusted; run `peri trust` or pass \
+             --trust-workspace"
+        )]
+    );
+}
+
+#[test]
+fn one_key_and_a_flood_of_keys() {
+    let why = "ignored: workspace is not trusted; run `peri trust` or pass --trust-workspace";
+    let world = World::new().file(SHARED, r#"{"model": "evil/m", "env": {}, "permissions": {"deny": ["Read"]}}"#);
+    assert_eq!(world.findings(), [format!("W {SHARED}: key `model` {why}")]);
+    let flood: Vec<String> = (0..10_000).map(|index| format!("\"key{index}\": 1")).collect();
+    let findings = World::new().file(SHARED, format!("{{{}}}", flood.join(","))).findings();
+    assert_eq!(findings.len(), 1);
+    assert!(findings[0].starts_with(&format!("W {SHARED}: keys `key0`, `key1`, ")) && findings[0].len() < 1500);
+    assert!(findings[0].contains(" more ignored: "), "{findings:?}");
 }
 
 #[test]

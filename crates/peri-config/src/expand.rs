@@ -1,4 +1,4 @@
-//! `${NAME}` and `${NAME:-default}` in what is written about an MCP server.
+//! `${NAME}` and `${NAME:-default}` in what is written about MCP servers and in headers of providers.
 //!
 //! Invariants: what a variable holds is put in as it is and never looked at again; the work is linear in the text, and what
 //! comes out is bounded, however often a long variable is named. Any other `${` stays as it is written: shells use it, too.
@@ -6,7 +6,7 @@
 use crate::path::visible;
 
 /// Looks a variable of the environment up.
-pub(super) type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(crate) type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A stretch of text, or a variable in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,19 +17,27 @@ enum Piece<'a> {
 
 /// Why a text cannot be filled in.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum FillError<'a> {
+pub(crate) enum FillError<'a> {
     /// This variable is not set, and there is no default.
     Unset(&'a str),
     TooLarge,
 }
 
 /// True where the text names a variable, so that it cannot be judged before that is filled in.
-pub(super) fn names_variables(text: &str) -> bool {
-    pieces(text).any(|piece| matches!(piece, Piece::Variable { .. }))
+pub(crate) fn names_variables(text: &str) -> bool {
+    variables_in(text).next().is_some()
+}
+
+/// The variables that the text names.
+pub(crate) fn variables_in(text: &str) -> impl Iterator<Item = &str> {
+    pieces(text).filter_map(|piece| match piece {
+        Piece::Variable { name, .. } => Some(name),
+        Piece::Text(_) => None,
+    })
 }
 
 /// The text with its variables filled in. Takes what it needs out of `room`, in bytes.
-pub(super) fn fill<'a>(text: &'a str, variable: Variables<'_>, room: &mut usize) -> Result<String, FillError<'a>> {
+pub(crate) fn fill<'a>(text: &'a str, variable: Variables<'_>, room: &mut usize) -> Result<String, FillError<'a>> {
     let mut filled = String::new();
     for piece in pieces(text) {
         let value;
@@ -47,7 +55,7 @@ pub(super) fn fill<'a>(text: &'a str, variable: Variables<'_>, room: &mut usize)
 }
 
 /// A secret text as people may see it: which variables it takes, nothing else of it.
-pub(super) fn shown_secret(text: &str) -> String {
+pub(crate) fn shown_secret(text: &str) -> String {
     let mut names: Vec<String> = Vec::new();
     let mut only_names = true;
     for piece in pieces(text) {
