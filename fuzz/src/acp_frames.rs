@@ -43,7 +43,10 @@ pub fn check(data: &[u8]) {
 /// Runs a command now and then, which asks for permission, and speaks otherwise.
 fn model() -> FakeModel {
     FakeModel::computed(|request| match request.messages.len() % 3 {
-        1 => FakeAnswer::calls(&[("call", "Bash", json!({"command": "ls"})), ("other", "Read", json!({"file_path": "a"}))]),
+        1 => FakeAnswer::calls(&[
+            ("call", "Bash", json!({"command": "ls"})),
+            ("other", "Read", json!({"file_path": "a"})),
+        ]),
         _ => FakeAnswer::text("Hello."),
     })
 }

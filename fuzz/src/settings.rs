@@ -57,6 +57,6 @@ fn check_load(world: &World) {
 fn check_rule(text: &str) {
     let _any_number = split_rule_list(text);
     if let Ok(rule) = text.parse::<PermissionRule>() {
-        assert_eq!(rule.to_string(), text);
+        assert_eq!(rule.to_string(), text.trim());
     }
 }
