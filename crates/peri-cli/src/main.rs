@@ -10,6 +10,7 @@ mod composition;
 mod console;
 mod demo;
 mod dispatch;
+mod doctor;
 mod exit;
 mod print;
 mod signals;

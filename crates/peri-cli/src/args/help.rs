@@ -12,6 +12,9 @@ Examples:
   git diff | peri -p                                 the prompt comes from standard input
   peri -p -c \"now add a changelog line\"              go on in the last session of this directory
   peri -p --output-format json \"count the TODOs\"     for scripts: answer, usage, session_id
+  peri acp                                           started by an editor: the Agent Client Protocol (peri acp --help)
+  peri models; peri doctor                           what the endpoint offers; what is missing, and what to do about it
+  peri sessions export ID -o session.json            a whole session, without your keys
 
 A model:
   export ANTHROPIC_API_KEY=...                       is enough; --model anthropic/MODEL chooses another
@@ -48,10 +51,17 @@ Examples:
   peri completions fish > ~/.config/fish/completions/peri.fish";
 
 pub const TRUST: &str = "\
+Examples:
+  peri trust                                         shows what the workspace's files would enable, then asks
+  peri trust ~/project --yes
+
 Until a workspace is trusted, its own settings may only tighten: what they allow, run or configure is ignored.
 Trust is for the files as they are now; a change of one of them voids it.";
 
 pub const DEMO: &str = "\
+Example:
+  peri demo --keep                                   leaves the sample project to look at
+
 The model is scripted: a small server in this process answers as a model would. All the rest is real: the session, the
 tools, the permission rules, the edit and the test run. Your settings and sessions are not touched.";
 
@@ -80,3 +90,64 @@ Exit codes:
   0  the client closed its end         129, 130, 143  hangup, interrupt, termination
   1  failure                           In every case turns are cancelled, sessions settled, and no child process is left
   2  usage";
+
+pub const SESSIONS_LIST: &str = "\
+Examples:
+  peri sessions list                                 those of this directory
+  peri sessions list --all --limit 5                 the last five of any directory
+  peri sessions list --output-format json | jq -r '.[0].session_id'";
+
+pub const SESSIONS_SHOW: &str = "\
+Example:
+  peri sessions show 0197c2a0";
+
+pub const SESSIONS_EXPORT: &str = "\
+Examples:
+  peri sessions export 0197c2a0 -o session.json
+  peri sessions export 0197c2a0 --output-format markdown | less
+
+Keys, headers and variables that the settings hold or name are replaced by [redacted], eight letters or more. What else a
+tool printed, or you pasted, is in the document: read it before you send it on.";
+
+pub const SESSIONS_DELETE: &str = "\
+Examples:
+  peri sessions delete 0197c2a0                      shows it, then asks
+  peri sessions list --all --output-format json | jq -r '.[].session_id' | xargs peri sessions delete --yes
+
+A session that another Peri runs is deleted too; its turn ends there. Exit code 1 where a session is not there; then none
+of those that were named is deleted.";
+
+pub const CONFIG_SHOW: &str = "\
+Example:
+  peri config show | jq .setBy                       which file or option set what";
+
+pub const CONFIG_PATH: &str = "\
+Example:
+  $EDITOR \"$(peri config path | sed -n 's/^user settings *//; s/  (not there)$//; 1p')\"";
+
+pub const CONFIG_CHECK: &str = "\
+Examples:
+  peri config check                                  faults and warnings, each with its mend
+  peri doctor                                        asks the endpoint as well";
+
+pub const MAN: &str = "\
+Examples:
+  peri man | man -l -
+  peri man sessions export | man -l -
+  peri man --output-dir ~/.local/share/man/man1";
+
+pub const MODELS: &str = "\
+Examples:
+  peri models                                        those of the chosen model's provider; * marks the chosen one
+  peri models mine --output-format json | jq -r '.models[].id'
+
+What the settings state of a model (contextWindow, maxOutputTokens) wins over what the endpoint says of it.";
+
+pub const DOCTOR: &str = "\
+Examples:
+  peri doctor                                        each line: ok, warning or fault, with what to do about it
+  peri doctor --model mine/other-model
+  peri doctor --output-format json | jq '.checks[] | select(.level == \"fault\")'
+
+The endpoint is asked for its list of models; nothing is sent to a model, and no MCP server is started. Exit code 1 if
+there is a fault.";

@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use acp::AcpArgs;
 pub use groups::{CwdArg, ModelArgs, PermissionArgs, SettingsArgs, StoreArg};
 pub use print::{OutputFormat, PrintArgs};
-pub use sessions::SessionsCommand;
+pub use sessions::{ExportFormat, SessionsCommand};
 
 use crate::exit::Failure;
 
@@ -30,8 +30,7 @@ use crate::exit::Failure;
     before_help = help::BEFORE,
     after_help = help::AFTER_SHORT,
     after_long_help = help::AFTER_LONG,
-    args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true
+    args_conflicts_with_subcommands = true
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -46,7 +45,7 @@ pub struct Cli {
 pub enum Command {
     /// Serve an editor, or another client, over the Agent Client Protocol on standard input and output
     Acp(AcpArgs),
-    /// List stored sessions, or show one
+    /// List stored sessions; show, export or delete them
     Sessions {
         #[command(subcommand)]
         action: SessionsCommand,
@@ -56,10 +55,19 @@ pub enum Command {
         #[command(subcommand)]
         action: ConfigCommand,
     },
+    /// List the models that a provider's endpoint offers
+    #[command(after_help = help::MODELS)]
+    Models(ModelsArgs),
+    /// Check that everything is there which a session needs: endpoint, key, model, folders, processes
+    #[command(after_help = help::DOCTOR)]
+    Doctor(DoctorArgs),
     /// Let a workspace's own settings take effect, after showing what they would enable
     Trust(TrustArgs),
     /// See Peri work on a small sample project: needs no key and no network
     Demo(DemoArgs),
+    /// Print manual pages
+    #[command(after_help = help::MAN)]
+    Man(ManArgs),
     /// Print a completion script for a shell
     #[command(after_help = help::COMPLETIONS)]
     Completions {
@@ -72,6 +80,7 @@ pub enum Command {
 #[derive(Subcommand, Debug)]
 pub enum ConfigCommand {
     /// Show the settings in effect, secrets left out
+    #[command(after_help = help::CONFIG_SHOW)]
     Show {
         /// Show them as if this workspace were trusted
         #[arg(long)]
@@ -82,6 +91,7 @@ pub enum ConfigCommand {
         settings: SettingsArgs,
     },
     /// Show which files are read, and which of them are there
+    #[command(after_help = help::CONFIG_PATH)]
     Path {
         #[command(flatten)]
         cwd: CwdArg,
@@ -91,6 +101,7 @@ pub enum ConfigCommand {
         store: StoreArg,
     },
     /// Check the settings: name file, key and mend of each fault (exit code 2 if there is one)
+    #[command(after_help = help::CONFIG_CHECK)]
     Check {
         #[command(flatten)]
         cwd: CwdArg,
@@ -119,6 +130,55 @@ pub struct DemoArgs {
     /// Leave the sample project where it is, and tell where
     #[arg(long)]
     pub keep: bool,
+}
+
+/// Whose models to list.
+#[derive(Args, Debug)]
+pub struct ModelsArgs {
+    /// The provider, as the settings name it; that of the chosen model if it is left out
+    #[arg(value_name = "PROVIDER")]
+    pub provider: Option<String>,
+
+    #[command(flatten)]
+    pub format: ReportFormatArgs,
+
+    #[command(flatten)]
+    pub cwd: CwdArg,
+
+    #[command(flatten)]
+    pub settings: SettingsArgs,
+}
+
+/// What to examine.
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub format: ReportFormatArgs,
+
+    /// The model to look for, as PROVIDER/MODEL, in place of the chosen one
+    #[arg(long, value_name = "PROVIDER/MODEL", help_heading = "Model")]
+    pub model: Option<String>,
+
+    #[command(flatten)]
+    pub cwd: CwdArg,
+
+    #[command(flatten)]
+    pub settings: SettingsArgs,
+
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// Which manual pages, and where to.
+#[derive(Args, Debug)]
+pub struct ManArgs {
+    /// The command whose page is printed, `sessions list` for example; `peri` itself if it is left out
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
+
+    /// Write the pages of all commands into this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    pub output_dir: Option<PathBuf>,
 }
 
 /// The format of a list or a transcript.

@@ -12,7 +12,7 @@ pub struct PrintArgs {
     #[arg(short = 'p', long)]
     pub print: bool,
 
-    /// What to do. Read from standard input if it is left out
+    /// What to do. Read from standard input if it is left out, or `-`
     #[arg(value_name = "PROMPT")]
     pub prompt: Vec<String>,
 
@@ -65,9 +65,9 @@ pub struct PrintArgs {
 }
 
 impl PrintArgs {
-    /// The prompt argument, if there is one. Valid after [`Cli::check`].
+    /// The prompt argument; None where the prompt is on standard input. Valid after [`Cli::check`](super::Cli::check).
     pub fn prompt_argument(&self) -> Option<&str> {
-        self.prompt.first().map(String::as_str)
+        self.prompt.first().map(String::as_str).filter(|prompt| *prompt != "-")
     }
 
     /// True where this run goes on in an earlier session.

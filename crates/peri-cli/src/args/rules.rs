@@ -2,11 +2,14 @@
 //!
 //! Owns: which combinations cannot have their effect. Must not: guess what was meant; a refusal tells what to type.
 
-use super::{AcpArgs, OutputFormat, PrintArgs, StoreArg};
+use clap::CommandFactory;
+
+use super::{AcpArgs, Cli, OutputFormat, PrintArgs, StoreArg};
+use crate::console::one_line;
 use crate::exit::Failure;
 
-/// The commands that a first word may have meant.
-const COMMANDS: [&str; 6] = ["acp", "sessions", "config", "trust", "demo", "completions"];
+/// How alike a word must be to a command's name to be taken for a slip: 1 is the same.
+const ALIKE: f64 = 0.75;
 
 pub(super) fn check_print(args: &PrintArgs) -> Result<(), Failure> {
     check_prompt(args)?;
@@ -18,21 +21,10 @@ pub(super) fn check_acp(args: &AcpArgs) -> Result<(), Failure> {
     check_store(args.no_session_persistence, &args.store)
 }
 
-fn no_print() -> Failure {
-    Failure::usage("there is no terminal UI yet, so options need -p to have an effect")
-        .hint("peri -p \"what to do\" runs one prompt; peri --help shows the rest")
-}
-
 fn check_prompt(args: &PrintArgs) -> Result<(), Failure> {
     let first = args.prompt.first().map(String::as_str).unwrap_or_default();
     if !args.print {
-        if COMMANDS.contains(&first) {
-            return Err(Failure::usage(format!(
-                "`{first}` is taken for a prompt here, because options came before it"
-            ))
-            .hint(format!("options come after a command: peri {first} ... [OPTIONS]")));
-        }
-        return Err(no_print());
+        return Err(no_print(first));
     }
     if args.prompt.len() > 1 {
         return Err(Failure::usage(format!("the prompt is {} arguments", args.prompt.len()))
@@ -84,4 +76,21 @@ fn check_format(args: &PrintArgs) -> Result<(), Failure> {
             .hint("add --output-format stream-json"));
     }
     Ok(())
+}
+
+/// What a line without `-p` may have meant.
+fn no_print(first: &str) -> Failure {
+    let commands = Cli::command();
+    let names = || commands.get_subcommands().map(clap::Command::get_name);
+    if names().any(|name| name == first) {
+        return Failure::usage(format!("`{first}` is taken for a prompt here, because options came before it"))
+            .hint(format!("options come after a command: peri {first} ... [OPTIONS]"));
+    }
+    let alike = names().map(|name| (strsim::jaro_winkler(name, first), name)).filter(|(likeness, _)| *likeness > ALIKE);
+    match alike.max_by(|(one, _), (other, _)| one.total_cmp(other)) {
+        Some((_, name)) => Failure::usage(format!("there is no command `{}`", one_line(first)))
+            .hint(format!("did you mean peri {name}? For a prompt: peri -p \"{}\"", one_line(first))),
+        None => Failure::usage("there is no terminal UI yet, so a prompt and options need -p to have an effect")
+            .hint("peri -p \"what to do\" runs one prompt; peri --help shows the rest"),
+    }
 }

@@ -3,7 +3,14 @@
 
 pub mod completions;
 pub mod config;
+pub mod delete;
+pub mod export;
+pub mod man;
+mod markdown;
+pub mod models;
 pub mod paths;
+pub mod question;
+pub mod redaction;
 pub mod sessions;
 mod transcript;
 pub mod trust;

@@ -1,6 +1,6 @@
 //! `peri sessions list|show`: stored sessions, read and never opened.
 //!
-//! Owns: how a list and a transcript look. Must not: open a session: that takes it away from a process that runs it, and
+//! Owns: how a list and a transcript look, and how a session is found by the beginning of its id. Must not: open a session: that takes it away from a process that runs it, and
 //! would want a model. Invariant: nothing here writes to the store.
 
 use peri_acp_types::ports::{ThreadQuery, ThreadStore};
@@ -12,7 +12,7 @@ use time::format_description::well_known::Rfc3339;
 use super::transcript;
 use crate::args::ReportFormat;
 use crate::console::one_line;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 
 /// Sessions that are asked of the store at a time.
 const PAGE: usize = 200;
@@ -43,37 +43,72 @@ pub async fn list(
 /// # Errors
 /// A [`Failure`] where there is no such session, more than one, or it cannot be read.
 pub async fn show(store: &dyn ThreadStore, id: &str, format: ReportFormat) -> Result<String, Failure> {
-    let thread = match id.trim().parse() {
-        Ok(id) => load(store, id).await?,
-        Err(_) => load(store, find(store, id).await?).await?,
-    };
+    let thread = resolve(store, id, Missing::IsAUsageError).await?;
     Ok(match format {
         ReportFormat::Text => transcript::text(&thread, &describe_lines(&thread)),
-        ReportFormat::Json => {
-            let mut shown = describe(&thread.meta);
-            shown["messages"] = transcript::json(&thread);
-            shown["turns"] = transcript::turns_json(&thread);
-            pretty(&shown)
+        ReportFormat::Json => pretty(&whole(&thread)),
+    })
+}
+
+/// Everything of a thread.
+pub fn whole(thread: &Thread) -> Value {
+    let mut shown = describe(&thread.meta);
+    shown["messages"] = transcript::json(thread);
+    shown["turns"] = transcript::turns_json(thread);
+    shown
+}
+
+/// What it is that a session is not there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Missing {
+    /// It was to be shown.
+    IsAUsageError,
+    /// Something was to be done to it.
+    IsAFailure,
+}
+
+/// The session whose id begins so.
+///
+/// # Errors
+/// A [`Failure`] where there is no such session, more than one, or it cannot be read.
+pub async fn resolve(store: &dyn ThreadStore, id: &str, missing: Missing) -> Result<Thread, Failure> {
+    let named = async {
+        match id.trim().parse() {
+            Ok(id) => load(store, id).await,
+            Err(_) => load(store, find(store, id).await?).await,
         }
+    };
+    named.await.map_err(|not_found| match (not_found, missing) {
+        (NotFound::Unknown, Missing::IsAUsageError) => unknown(id),
+        (NotFound::Unknown, Missing::IsAFailure) => Failure { exit: Exit::Failure, ..unknown(id) },
+        (NotFound::Failed(failure), _) => failure,
     })
 }
 
-async fn load(store: &dyn ThreadStore, id: SessionId) -> Result<Thread, Failure> {
+/// Why a session was not found.
+enum NotFound {
+    Unknown,
+    Failed(Failure),
+}
+
+async fn load(store: &dyn ThreadStore, id: SessionId) -> Result<Thread, NotFound> {
     store.load(id).await.map_err(|error| match error {
-        StoreError::NotFound(id) => unknown(&id.to_string()),
-        other => store_failure(&other),
+        StoreError::NotFound(_) => NotFound::Unknown,
+        other => NotFound::Failed(store_failure(&other)),
     })
 }
 
-async fn find(store: &dyn ThreadStore, id: &str) -> Result<SessionId, Failure> {
+async fn find(store: &dyn ThreadStore, id: &str) -> Result<SessionId, NotFound> {
     let wanted = id.trim().to_ascii_lowercase();
-    let mut found = newest(store, None, usize::MAX).await?;
+    let mut found = newest(store, None, usize::MAX).await.map_err(NotFound::Failed)?;
     found.retain(|session| session.id.to_string().starts_with(&wanted));
     match found.as_slice() {
         [only] => Ok(only.id),
-        [] => Err(unknown(id)),
-        several => Err(Failure::usage(format!("{} sessions have an id that begins with {id}", several.len()))
-            .hint("give more of the id; peri sessions list --all shows them")),
+        [] => Err(NotFound::Unknown),
+        several => Err(NotFound::Failed(
+            Failure::usage(format!("{} sessions have an id that begins with {id}", several.len()))
+                .hint("give more of the id; peri sessions list --all shows them"),
+        )),
     }
 }
 
@@ -96,7 +131,8 @@ fn unknown(id: &str) -> Failure {
     Failure::usage(format!("there is no session {id}")).hint("peri sessions list --all shows those there are")
 }
 
-fn store_failure(error: &StoreError) -> Failure {
+/// A store that failed, and where to look.
+pub fn store_failure(error: &StoreError) -> Failure {
     Failure::run(error.to_string()).hint("peri config path names the file; --db-path chooses another")
 }
 
@@ -116,14 +152,15 @@ fn describe_lines(thread: &Thread) -> String {
     format!("session {}\n  in {}\n  begun {created}, last changed {updated}\n", meta.id, meta.cwd)
 }
 
-fn list_line(session: &ThreadMeta, with_cwd: bool) -> String {
+/// One session in one line.
+pub fn list_line(session: &ThreadMeta, with_cwd: bool) -> String {
     let title = one_line(session.title.as_deref().unwrap_or("(no prompt yet)"));
     let place = if with_cwd { format!("  {}", session.cwd) } else { String::new() };
     format!("{}  {}{place}  {title}\n", session.id, when(session.updated_at_ms))
 }
 
 /// To the second, in UTC.
-fn when(unix_ms: i64) -> String {
+pub fn when(unix_ms: i64) -> String {
     let time = OffsetDateTime::from_unix_timestamp(unix_ms.div_euclid(1000)).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     time.format(&Rfc3339).unwrap_or_default()
 }

@@ -162,7 +162,8 @@ fn content_json(content: &Content) -> Value {
     }
 }
 
-fn arguments(arguments: &ToolArguments) -> Value {
+/// As an object, or as the text that was none.
+pub fn arguments(arguments: &ToolArguments) -> Value {
     match arguments {
         ToolArguments::Object(map) => Value::Object(map.clone()),
         ToolArguments::Invalid { raw, .. } => Value::String(raw.clone()),

@@ -3,23 +3,19 @@
 //! Owns: the question. Must not: decide what needs trust. Invariant: what is granted is what was shown: the digest of the
 //! files goes with the answer.
 
-use std::io::{BufRead, IsTerminal};
-
 use peri_acp_types::ports::{ConfigSource, TrustState, TrustStore, TrustVerdict};
 use peri_config::{CommandLineOverlay, ConfigError, Diagnostic, Resolution, load};
 use serde_json::Value;
 
+use super::question::{Consent, Question, is_agreed};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
-/// Whether to ask.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Consent {
-    /// On the terminal.
-    Ask,
-    /// `--yes`.
-    Given,
-}
+const QUESTION: Question = Question {
+    words: "Trust it?",
+    deed: "trust it",
+    hint: "read the list above; peri trust --yes trusts without asking",
+};
 
 /// Shows what lies in the workspace, asks, and records the answer.
 ///
@@ -45,7 +41,7 @@ pub async fn trust(
         TrustState::Untrusted | TrustState::Changed => {}
     }
     say(console, &describe(&verdict, &would_enable(source, store, root).await)).await;
-    if consent == Consent::Ask && !ask(console).await? {
+    if !is_agreed(consent, QUESTION, console).await? {
         say(console, "not trusted").await;
         return Ok(Exit::Failure);
     }
@@ -112,17 +108,6 @@ fn describe(verdict: &TrustVerdict, enabled: &[String]) -> String {
         }
     }
     text
-}
-
-async fn ask(console: &mut Console) -> Result<bool, Failure> {
-    if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("whether to trust it can only be asked on a terminal")
-            .hint("read the list above; peri trust --yes trusts without asking"));
-    }
-    say(console, "Trust it? [y/N]").await;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::run(format!("no answer: {error}")))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// A report that nobody reads any more needs no error.

@@ -9,6 +9,7 @@ mod host;
 mod http;
 mod ids;
 mod mcp;
+pub mod offered;
 pub mod overlay;
 mod places;
 mod spawner;
@@ -16,6 +17,7 @@ mod spawner;
 use std::sync::Arc;
 
 use peri_acp_types::ports::IdSource;
+use peri_mcp_servers::config::{FileConfigSource, FileTrustStore};
 
 pub use environment::Environment;
 pub use host::{Host, HostPlan, Persistence, existing_store};
@@ -31,4 +33,11 @@ pub fn system_ids() -> Result<Arc<dyn IdSource>, Failure> {
     let ids = ids::SeededIds::from_system(Arc::new(clock::SystemClock::start()))
         .map_err(|error| Failure::run(format!("the system has no randomness: {error}")))?;
     Ok(Arc::new(ids))
+}
+
+/// Where the settings of these places come from, and what is trusted.
+pub fn sources(places: &Places) -> (FileConfigSource, Arc<FileTrustStore>) {
+    let trust = Arc::new(FileTrustStore::new(places.dirs()));
+    let source = FileConfigSource::new(places.settings_file().to_owned(), trust.clone(), places.variables());
+    (source, trust)
 }

@@ -3,7 +3,8 @@
 //! Owns: the working directory, and the files that options and variables choose. Must not: create anything.
 //! Invariants: every path here is absolute; the working directory exists, links resolved, and its path is text.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,7 +39,8 @@ impl Places {
     /// The places that these options and variables choose.
     ///
     /// # Errors
-    /// A usage [`Failure`] where the working directory is none, or there is no home for Peri's files.
+    /// A usage [`Failure`] where the working directory is none, there is no home for Peri's files, or a file that was named
+    /// is not what it was named for.
     pub fn find(choice: PlaceChoice<'_>, environment: Environment) -> Result<Places, Failure> {
         let start_dir = std::env::current_dir().map_err(|error| {
             Failure::usage(format!("the current directory cannot be used: {error}")).hint("cd to another one")
@@ -52,7 +54,7 @@ impl Places {
             places.settings_file = existing(places.start_dir.join(file))?;
         }
         if let Some(file) = choice.db_path {
-            places.store_file = places.start_dir.join(file);
+            places.store_file = no_foreign_file(places.start_dir.join(file))?;
         }
         Ok(places)
     }
@@ -147,5 +149,23 @@ fn existing(file: PathBuf) -> Result<PathBuf, Failure> {
             Err(Failure::usage(format!("--config-file {}: there is no such file", file.display())))
         }
         _ => Ok(file),
+    }
+}
+
+/// What every database of SQLite begins with.
+const SQLITE_HEADER: &[u8; 16] = b"SQLite format 3\0";
+
+/// A damaged store of Peri's own is moved aside and mended. A file that was named and is something else is left alone.
+fn no_foreign_file(file: PathBuf) -> Result<PathBuf, Failure> {
+    let mut start = Vec::new();
+    let read = File::open(&file).and_then(|found| found.take(SQLITE_HEADER.len() as u64).read_to_end(&mut start));
+    match read {
+        Ok(_) if !start.is_empty() && start != SQLITE_HEADER => Err(Failure::usage(format!(
+            "--db-path {}: this is no SQLite database; it was left as it is",
+            file.display()
+        ))
+        .hint("name another file; one that is not there is made")),
+        // What cannot be read is for the store to report.
+        Ok(_) | Err(_) => Ok(file),
     }
 }

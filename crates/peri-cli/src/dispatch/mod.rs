@@ -21,8 +21,10 @@ Peri reads, edits and runs things in a repository, with a model of your choice.
   peri demo                     watch it work on a sample project; needs no key
   peri -p \"what to do\"          run one prompt in this directory
   peri -p -c \"and then?\"        go on in the last session of this directory
+  peri acp                      for editors: they start it, and talk to Peri through it
+  peri models                   which models the endpoint has
+  peri doctor                   is everything set up?
   peri sessions list            what was said before
-  peri config check             is everything set up?
   peri --help                   options, examples, files, exit codes
 
 There is no terminal UI yet.
@@ -84,10 +86,10 @@ fn is_verbose(cli: &Cli) -> bool {
 /// The commands that read files and report.
 async fn report(command: Command, console: &mut Console) -> Result<Exit, Failure> {
     match command {
-        Command::Sessions { action } => {
-            let text = reports::sessions(&action, console).await?;
-            Ok(out(console, &text).await)
-        }
+        Command::Sessions { action } => reports::sessions(&action, console).await,
+        Command::Models(args) => reports::models(&args, console).await,
+        Command::Doctor(args) => reports::doctor(&args, console).await,
+        Command::Man(args) => reports::manual(&args, console).await,
         Command::Config { action } => {
             let report = reports::config(&action).await?;
             for notice in &report.notices {

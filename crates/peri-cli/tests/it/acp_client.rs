@@ -82,10 +82,6 @@ impl<'a> Client<'a> {
         id
     }
 
-    pub fn notify(&mut self, method: &str, params: Value) {
-        self.write(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string().as_bytes());
-    }
-
     /// Sends a line as it is.
     pub fn write(&mut self, line: &[u8]) {
         let stdin = self.stdin.as_mut().expect("standard input is open");

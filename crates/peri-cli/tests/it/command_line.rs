@@ -30,9 +30,12 @@ fn help_teaches() {
         run.stdout_has(part);
     }
     run.check(!run.stdout.contains("__supervise"), "the supervisor is not shown");
-    for command in ["sessions", "config", "trust", "demo", "completions"] {
+    for command in ["acp", "sessions", "config", "models", "doctor", "trust", "demo", "man", "completions"] {
         sandbox.peri([command, "--help"]).run().code(0).stdout_has("Usage: peri");
+        sandbox.peri(["help", command]).run().code(0).stdout_has("Usage: peri");
+        run.stdout_has(&format!("  {command}"));
     }
+    sandbox.peri(["help"]).run().code(0).stdout_has("Examples:");
     sandbox.peri(["--version"]).run().code(0).stdout_is(&format!("peri {}\n", env!("CARGO_PKG_VERSION")));
 }
 
@@ -67,11 +70,60 @@ fn a_usage_error_has_a_result_object_in_the_json_formats() {
 }
 
 #[test]
+fn every_command_shows_an_example() {
+    let sandbox = Sandbox::new();
+    for command in [
+        &["acp"][..],
+        &["models"],
+        &["doctor"],
+        &["trust"],
+        &["demo"],
+        &["man"],
+        &["completions"],
+        &["sessions", "list"],
+        &["sessions", "show"],
+        &["sessions", "export"],
+        &["sessions", "delete"],
+        &["config", "show"],
+        &["config", "path"],
+        &["config", "check"],
+    ] {
+        let run = sandbox.peri(command.iter().copied().chain(["--help"])).run();
+        run.code(0).stdout_has("Example").stdout_has(&format!("peri {}", command.join(" ")));
+    }
+}
+
+#[test]
+fn a_slip_of_the_fingers_is_understood() {
+    check_usage(&["sesions", "list"], &["no command `sesions`", "did you mean peri sessions?"]);
+    check_usage(&["docter"], &["did you mean peri doctor?"]);
+    check_usage(&["fix the tests"], &["-p", "hint:"]);
+    check_usage(&["sessions", "lst"], &["list"]);
+}
+
+#[test]
+fn manual_pages() {
+    let sandbox = Sandbox::new();
+    sandbox.peri(["man"]).run().code(0).stdout_has(".TH PERI 1").stdout_has("permission");
+    sandbox.peri(["man", "sessions", "export"]).run().code(0).stdout_has(".TH PERI-SESSIONS-EXPORT 1");
+    sandbox.peri(["man", "sesions"]).run().code(2).stderr_has("no command sesions").stderr_has("sessions");
+    let run = sandbox.peri(["man", "--output-dir", "share/man1"]).run();
+    run.code(0).stdout_has("peri.1").stdout_has("peri-sessions-list.1");
+    for page in ["peri.1", "peri-acp.1", "peri-sessions-export.1"] {
+        run.check(sandbox.work().join("share/man1").join(page).is_file(), page);
+    }
+}
+
+#[test]
 fn completions_for_every_shell() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let run = sandbox.peri(["completions", shell]).run();
-        run.code(0).stdout_has("permission-mode").check(!run.stdout.contains("__supervise"), "no inner command");
+        run.code(0)
+            .stdout_has("permission-mode")
+            .stdout_has("doctor")
+            .stdout_has("export")
+            .check(!run.stdout.contains("__supervise"), "no inner command");
     }
     sandbox.peri(["completions", "tcsh"]).run().code(2);
 }

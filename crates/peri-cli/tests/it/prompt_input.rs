@@ -24,6 +24,9 @@ fn without_an_argument_standard_input_is_the_prompt() {
     sandbox.peri(["-p"]).stdin("grüß mich 🦀".as_bytes()).run().code(0).stdout_is("Hello.\n");
     let request = model.requests().pop().expect("a request");
     assert_eq!(request.last_text(), "grüß mich 🦀");
+    sandbox.peri(["-p", "-"]).stdin(b"by a dash").run().code(0).stdout_is("Hello.\n");
+    let request = model.requests().pop().expect("a request");
+    assert_eq!(request.last_text(), "by a dash");
 }
 
 #[test]

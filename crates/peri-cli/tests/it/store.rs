@@ -46,6 +46,21 @@ fn a_damaged_file_is_moved_aside_and_told() {
 }
 
 #[test]
+fn a_file_that_was_named_and_is_no_database_is_left_alone() {
+    let model = model();
+    let sandbox = Sandbox::with_model(&model.base_url());
+    let file = sandbox.work().join("notes.txt");
+    sandbox.write(&file, "my notes, of more than sixteen bytes");
+    for command in [&["-p", "x"][..], &["acp"], &["sessions", "list"], &["doctor"]] {
+        let run = sandbox.peri(command.iter().copied().chain(["--db-path", "notes.txt"])).run();
+        run.code(2).stderr_has("notes.txt: this is no SQLite database").stderr_has("hint:");
+    }
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), "my notes, of more than sixteen bytes");
+    sandbox.write(&sandbox.work().join("empty.db"), "");
+    sandbox.peri(["-p", "x", "--db-path", "empty.db"]).run().code(0).stdout_is("Hello.\n");
+}
+
+#[test]
 fn secrets_reach_neither_the_streams_nor_the_files() {
     let model = model();
     let sandbox = Sandbox::with_model(&model.base_url());

@@ -1,0 +1,65 @@
+//! Secrets out of what leaves the machine.
+//!
+//! Owns: which secrets are known: those that the settings hold or name. Must not: guess; what a tool printed besides them
+//! stays. Invariant: no known secret of eight bytes or more is in a value that went through here.
+
+use peri_acp_types::ports::{HeaderValue, McpTransport, Secret};
+use peri_config::{ApiKey, Settings};
+use serde_json::Value;
+
+/// The secrets that are taken out.
+pub struct Redaction {
+    secrets: Vec<Secret>,
+}
+
+impl Redaction {
+    /// All that these settings hold: keys and headers of providers, variables for tools, variables and
+    /// headers of MCP servers.
+    pub fn of(settings: &Settings) -> Redaction {
+        let mut secrets: Vec<Secret> = settings.env.values().cloned().collect();
+        for provider in settings.providers.values().map(|provider| &provider.value) {
+            secrets.extend(provider.headers.values().cloned());
+            match &provider.key {
+                ApiKey::Plain(secret) | ApiKey::Variable { value: Some(secret), .. } => {
+                    // Without the white space that a file may have put around it.
+                    secrets.push(Secret::new(secret.reveal().trim()));
+                }
+                ApiKey::Variable { value: None, .. } | ApiKey::None => {}
+            }
+        }
+        for server in settings.mcp_servers.values() {
+            match &server.value.transport {
+                McpTransport::Stdio { env, .. } => secrets.extend(env.values().cloned()),
+                McpTransport::Http { headers, .. } => secrets.extend(headers.iter().filter_map(secret_header)),
+                McpTransport::Builtin(_) => {}
+            }
+        }
+        // The longest first: one may be a part of another.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
+        Redaction { secrets }
+    }
+
+    /// The text without secrets.
+    pub fn text(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
+    }
+
+    /// Every text in a value, names of members included.
+    pub fn value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(&text)),
+            Value::Array(values) => values.into_iter().map(|value| self.value(value)).collect(),
+            Value::Object(members) => {
+                members.into_iter().map(|(name, value)| (self.text(&name), self.value(value))).collect()
+            }
+            other => other,
+        }
+    }
+}
+
+fn secret_header((_, value): &(String, HeaderValue)) -> Option<Secret> {
+    match value {
+        HeaderValue::Secret(secret) => Some(secret.clone()),
+        HeaderValue::Plain(_) => None,
+    }
+}
