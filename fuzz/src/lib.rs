@@ -12,7 +12,7 @@ pub mod shell_rules;
 /// Stages of the crates' tests, of which a check uses a part.
 macro_rules! stage {
     ($name:ident, $path:literal) => {
-        #[allow(dead_code, reason = "the crate's own tests use the rest")]
+        #[allow(dead_code, unused_imports, reason = "the crate's own tests use the rest")]
         #[path = $path]
         mod $name;
     };
