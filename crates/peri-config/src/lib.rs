@@ -25,6 +25,7 @@ mod rule;
 mod settings;
 mod tighten;
 mod trust;
+mod workspace_settings;
 
 pub use diagnostic::{ConfigError, Diagnostic, Severity};
 pub use document::{
@@ -40,3 +41,4 @@ pub use overlay::{CommandLineOverlay, SettingsArgument};
 pub use rule::{BUILTIN_TOOLS, PermissionRule, RuleError, RuleSubject, split_rule_list};
 pub use settings::*;
 pub use trust::{TrustGrounds, WorkspaceTrust};
+pub use workspace_settings::WorkspaceSetting;

@@ -298,26 +298,20 @@ impl Loading<'_> {
         }
     }
 
-    /// Fills in what environment variables hold; a server that cannot be used is left out.
+    /// Fills in what environment variables hold; a server that cannot be used is there, but not enabled.
     fn settle_servers(&mut self) {
         for Sourced { value: name, origin } in std::mem::take(&mut self.merge.idle_switches) {
             let finding = Diagnostic::whole(Severity::Warning, &origin, "switches a server that no lower source names");
             self.diagnostics.push(finding.with_key(format!("mcpServers.{name}")));
         }
         for (name, Sourced { value, origin }) in std::mem::take(&mut self.merge.mcp_servers) {
-            match McpServer::resolve(&name, value, &|variable| self.merge.variable(variable)) {
-                Ok(server) => {
-                    self.merge.settings.mcp_servers.insert(name, Sourced { value: server, origin });
-                }
-                Err(faults) => {
-                    self.merge.origins.remove(&format!("mcpServers.{name}"));
-                    self.diagnostics.extend(faults.into_iter().map(|fault| {
-                        let message = format!("{}: the server is left out", fault.message);
-                        let finding = Diagnostic::whole(Severity::Warning, &origin, message).with_key(fault.key);
-                        Diagnostic { hint: Some(fault.hint).filter(|hint| !hint.is_empty()), ..finding }
-                    }));
-                }
-            }
+            let (server, faults) = McpServer::resolve(&name, value, &|variable| self.merge.variable(variable));
+            self.diagnostics.extend(faults.into_iter().map(|fault| {
+                let message = format!("{}: the server is left out", fault.message);
+                let finding = Diagnostic::whole(Severity::Warning, &origin, message).with_key(fault.key);
+                Diagnostic { hint: Some(fault.hint).filter(|hint| !hint.is_empty()), ..finding }
+            }));
+            self.merge.settings.mcp_servers.insert(name, Sourced { value: server, origin });
         }
     }
 

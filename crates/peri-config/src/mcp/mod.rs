@@ -34,7 +34,7 @@ pub struct McpServer {
     /// [`McpTransport::Stdio`] or [`McpTransport::Http`], variables filled in: arguments and address may hold secrets then
     /// and must not be shown; [`McpServer::to_display_json`] may. Of a server that is not enabled, as it is written.
     pub transport: McpTransport,
-    /// False: it is configured, but not to be started.
+    /// False: it is configured, but not to be started, since it is switched off or (reported) lacks a variable.
     pub enabled: bool,
     written: McpServerDocument,
 }
@@ -55,34 +55,23 @@ impl McpServer {
         self.written.to_display_json()
     }
 
-    /// The server that the document describes in this environment. The document must have been read without an error.
+    /// The server that the document describes in this environment, and what keeps it from being used. The document must have
+    /// been read without an error.
     pub(crate) fn resolve(
         name: &str,
         written: McpServerDocument,
         variable: Variables<'_>,
-    ) -> Result<McpServer, Vec<ServerFault>> {
-        let enabled = written.is_enabled();
-        let mut texts = Texts { variable: enabled.then_some(variable), room: MAX_FILLED_BYTES, faults: Vec::new() };
-        let servers = Path::ROOT.key("mcpServers");
-        let server = servers.key(name);
-        let transport = match (&written.command, &written.url) {
-            (Some(command), _) => McpTransport::Stdio {
-                command: texts.filled(&server.key("command"), command, check_command),
-                args: texts.args(&server.key("args"), written.args.as_deref().unwrap_or_default()),
-                env: texts.secrets(&server.key("env"), written.env.as_ref(), check_argument),
-            },
-            (None, url) => McpTransport::Http {
-                url: texts.filled(&server.key("url"), url.as_deref().unwrap_or_default(), check_url),
-                headers: texts
-                    .secrets(&server.key("headers"), written.headers.as_ref(), check_header_value)
-                    .into_iter()
-                    .map(|(name, value)| (name, HeaderValue::Secret(value)))
-                    .collect(),
-            },
-        };
+    ) -> (McpServer, Vec<ServerFault>) {
+        let as_written =
+            |written| McpServer { transport: Texts::as_written().transport(name, &written), enabled: false, written };
+        if !written.is_enabled() {
+            return (as_written(written), Vec::new());
+        }
+        let mut texts = Texts { variable: Some(variable), room: MAX_FILLED_BYTES, faults: Vec::new() };
+        let transport = texts.transport(name, &written);
         match texts.faults.is_empty() {
-            true => Ok(McpServer { transport, enabled, written }),
-            false => Err(texts.faults),
+            true => (McpServer { transport, enabled: true, written }, Vec::new()),
+            false => (as_written(written), texts.faults),
         }
     }
 }
@@ -106,6 +95,30 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
+    fn as_written() -> Texts<'static> {
+        Texts { variable: None, room: 0, faults: Vec::new() }
+    }
+
+    fn transport(&mut self, name: &str, written: &McpServerDocument) -> McpTransport {
+        let servers = Path::ROOT.key("mcpServers");
+        let server = servers.key(name);
+        match (&written.command, &written.url) {
+            (Some(command), _) => McpTransport::Stdio {
+                command: self.filled(&server.key("command"), command, check_command),
+                args: self.args(&server.key("args"), written.args.as_deref().unwrap_or_default()),
+                env: self.secrets(&server.key("env"), written.env.as_ref(), check_argument),
+            },
+            (None, url) => McpTransport::Http {
+                url: self.filled(&server.key("url"), url.as_deref().unwrap_or_default(), check_url),
+                headers: self
+                    .secrets(&server.key("headers"), written.headers.as_ref(), check_header_value)
+                    .into_iter()
+                    .map(|(name, value)| (name, HeaderValue::Secret(value)))
+                    .collect(),
+            },
+        }
+    }
+
     /// The text filled in, or (reported) an empty one.
     fn filled(&mut self, path: &Path<'_>, text: &str, check: Check) -> String {
         let Some(variable) = self.variable else { return text.to_owned() };

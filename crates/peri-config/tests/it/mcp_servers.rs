@@ -10,7 +10,7 @@ fn trusted() -> World {
 }
 
 /// Every server in a line, with all that a start needs; `off` before those that are not enabled.
-fn servers(world: &World) -> Vec<String> {
+fn all_servers(world: &World) -> Vec<String> {
     let shown = |transport: &McpTransport| match transport {
         McpTransport::Stdio { command, args, env } => {
             let env: Vec<String> = env.iter().map(|(name, value)| format!("{name}={}", value.reveal())).collect();
@@ -33,11 +33,17 @@ fn servers(world: &World) -> Vec<String> {
     found.settings.mcp_servers.iter().map(line).collect()
 }
 
+/// Those that are enabled.
+fn servers(world: &World) -> Vec<String> {
+    all_servers(world).into_iter().filter(|line| !line.starts_with("off ")).collect()
+}
+
 /// The servers of a trusted `.mcp.json`, and the findings about it without its name.
 #[track_caller]
 fn check(file: &str, expect: &[&str], said: &[&str]) {
     let world = trusted().var("HOST", "h.example").var("TOKEN", "geheim").file(MCP, file);
-    assert_eq!(servers(&world), expect, "{file}");
+    let found = if said.is_empty() { all_servers(&world) } else { servers(&world) };
+    assert_eq!(found, expect, "{file}");
     let findings: Vec<String> =
         world.findings().iter().map(|finding| finding.replace(&format!("W {MCP}: "), "")).collect();
     assert_eq!(findings, said, "{file}");
@@ -247,7 +253,7 @@ fn a_higher_source_switches_a_server_off_and_on() {
     let off = r#"{"mcpServers": {"s": {"enabled": false}}}"#;
     let world = trusted().file(MCP, r#"{"mcpServers": {"s": {"command": "${NOWHERE}"}}}"#).file(LOCAL, off);
     // Its variables are not needed then.
-    assert_eq!(servers(&world), ["off s: ${NOWHERE}"]);
+    assert_eq!(all_servers(&world), ["off s: ${NOWHERE}"]);
     let found = world.loaded();
     assert_eq!(found.origins["mcpServers.s"].layer, Layer::WorkspaceMcp);
     assert_eq!(found.origins["mcpServers.s.enabled"].layer, Layer::WorkspaceLocal);
@@ -273,7 +279,8 @@ fn in_settings_faults_stop_the_start_and_what_is_missing_here_does_not() {
     );
     assert_eq!(servers(&world), ["c: c"]);
     assert_eq!(world.findings().len(), 2);
-    assert!(!world.loaded().origins.contains_key("mcpServers.a"));
+    // It is known, so that a person sees all of it before it may start; and it is not started.
+    assert_eq!(all_servers(&world), ["off a: ${NOWHERE}", "c: c"]);
 }
 
 #[test]
@@ -332,7 +339,8 @@ fn what_variables_hold_is_bounded() {
     let world = trusted()
         .var("BIG", &"x".repeat(100_000))
         .file(MCP, r#"{"mcpServers": {"a": {"command": "c", "args": ["${BIG}", "${BIG}", "${BIG}", "${BIG}"]}, "b": {"command": "${BIG}"}}}"#);
-    assert_eq!(world.loaded().settings.mcp_servers.keys().collect::<Vec<_>>(), ["b"]);
+    let found = world.loaded().settings.mcp_servers;
+    assert_eq!((found["a"].value.enabled, found["b"].value.enabled), (false, true));
     let findings = world.findings();
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert!(findings[0].contains("makes the server's texts larger than 262144 bytes"), "{findings:?}");

@@ -51,24 +51,37 @@ fn each_place_is_its_file() {
 #[test]
 fn what_is_no_readable_file_is_named() {
     let machine = Machine::new();
-    let place = local(&machine);
-    let check = |expect: &str| {
-        let error = read(&machine, &place).unwrap_err();
-        let path = machine.source.path_of(&place);
-        assert_eq!(error.to_string(), format!("cannot read {}: {expect}", path.display()));
-    };
-    let path = machine.put("ws/.peri/settings.local.json", vec![b' '; (1 << 20) + 1]);
-    check("it is larger than 1048576 bytes");
-    fs::remove_file(&path).unwrap();
-    fs::create_dir(&path).unwrap();
-    check("it is not a regular file");
-    fs::remove_dir(&path).unwrap();
-    // Opening a pipe that nobody writes to must not wait.
-    rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
-    check("it is not a regular file");
-    fs::remove_file(&path).unwrap();
-    machine.link("ws/.peri/settings.local.json", "/dev/zero");
-    check("it is not a regular file");
+    let root = machine.root();
+    for (place, name) in [
+        (ConfigPlace::Workspace { root: root.clone() }, "ws/.peri/settings.json"),
+        (local(&machine), "ws/.peri/settings.local.json"),
+        (ConfigPlace::WorkspaceMcp { root }, "ws/.mcp.json"),
+    ] {
+        let check = |expect: &str| {
+            let error = read(&machine, &place).unwrap_err();
+            let path = machine.source.path_of(&place);
+            assert_eq!(error.to_string(), format!("cannot read {}: {expect}", path.display()));
+        };
+        let path = machine.put(name, vec![b' '; (1 << 20) + 1]);
+        check("it is larger than 1048576 bytes");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        check("it is not a regular file");
+        fs::remove_dir(&path).unwrap();
+        // Opening a pipe that nobody writes to must not wait.
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
+        check("it is not a regular file");
+        fs::remove_file(&path).unwrap();
+        machine.link(name, "/dev/zero");
+        check("it is not a regular file");
+        fs::remove_file(&path).unwrap();
+        // A link that leads nowhere, or in a circle, is no document.
+        machine.link(name, "/does/not/exist");
+        assert_eq!(read(&machine, &place), Ok(None));
+        fs::remove_file(&path).unwrap();
+        machine.link(name, &path);
+        assert!(read(&machine, &place).is_err());
+    }
 }
 
 #[test]
@@ -171,6 +184,13 @@ fn a_workspace_cannot_send_a_write_elsewhere() {
     check(&|machine| machine.link("ws/.peri", machine.path("victim")), outside);
     check(&|machine| machine.link("ws/.peri/settings.local.json", machine.path("victim/settings.local.json")), outside);
     check(&|machine| machine.link("ws/.peri/settings.local.json", machine.path("victim/new")), "cannot be followed");
+
+    let machine = Machine::new();
+    let victim = machine.put("victim/mcp.json", "{}");
+    machine.link("ws/.mcp.json", &victim);
+    let place = ConfigPlace::WorkspaceMcp { root: machine.root() };
+    assert!(write(&machine, &place, "{\"a\": 1}").unwrap_err().to_string().contains(outside));
+    assert_eq!(fs::read_to_string(victim).unwrap(), "{}");
 }
 
 #[test]
