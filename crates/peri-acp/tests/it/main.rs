@@ -3,7 +3,10 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "tests run natively, on tokio")]
 
+mod authentication;
+mod choices;
 mod closing;
+mod fuzz_corpus;
 mod handshake;
 mod history;
 mod slow_client;

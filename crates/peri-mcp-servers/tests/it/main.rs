@@ -5,6 +5,7 @@
 mod bash;
 mod config;
 mod edit;
+mod fuzz_corpus;
 mod protocol;
 mod reach;
 mod read;
