@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use peri_acp_types::ports::{BuiltinSettings, McpServerSpec, McpTransport};
+use peri_acp_types::ports::{McpServerSpec, UserInteractionBroker};
 use peri_acp_types::{NoticeKind, SessionId};
 use peri_agent::{Middleware, RetryPolicy, SessionConfig, SessionLimits};
-use peri_config::{ApiKey, Resolution, Settings};
+use peri_config::{ConfigError, Resolution, Settings};
 use peri_middlewares::chain::{ChainConfig, ChainPorts, production};
+use peri_middlewares::mcp::ToolSchemaBudget;
 use peri_middlewares::permission::PermissionPolicy;
 use peri_model::Thinking;
 
 use crate::definitions::definition;
 use crate::local_rules::{LocalRules, offering_only_kept_rules};
 use crate::models::{model_choices, model_endpoint};
+use crate::servers::servers;
 use crate::{ControllerError, ControllerPorts, LiteParams, ModelChoice, ModelConnector};
 
 /// What a session will be made of.
@@ -31,18 +33,14 @@ pub(crate) async fn assemble(
     let cwd = canonical_cwd(ports, &params.cwd).await?;
     let resolution = peri_config::load(ports.config.as_ref(), ports.trust.as_ref(), &cwd, &ports.overlay).await?;
     let settings = &resolution.settings;
-    let chosen = settings.chosen_model()?;
-    let model = settings.provider_for(chosen)?;
+    let explained = |error: ConfigError| error.after_warnings(&resolution.diagnostics);
+    let chosen = settings.chosen_model().map_err(explained)?;
+    let model = settings.provider_for(chosen).map_err(explained)?;
     let roots = roots(ports, &cwd, settings).await;
     let mut notices: Vec<(NoticeKind, String)> =
         resolution.diagnostics.iter().map(|diagnostic| (NoticeKind::Configuration, diagnostic.to_string())).collect();
-    notices.extend(params.offered_servers.iter().map(|server| {
-        let name = &server.name;
-        (
-            NoticeKind::Capability,
-            format!("MCP server `{name}` is not used: servers from a client are not supported yet"),
-        )
-    }));
+    let servers = servers(settings, params.offered_servers, &roots);
+    notices.extend(servers.notices);
     Ok(Assembly {
         models: model_choices(settings, chosen),
         config: SessionConfig {
@@ -52,8 +50,8 @@ pub(crate) async fn assemble(
             limits: limits(settings),
             model: models.connect(model_endpoint(settings, model)),
             permission_mode: settings.permissions.mode,
-            effort: None,
-            middlewares: chain(ports, &params, &resolution, &cwd, &roots),
+            effort: settings.effort,
+            middlewares: chain(ports, params.broker, servers.specs, &resolution, &cwd),
             cwd,
             roots,
             notices,
@@ -97,44 +95,21 @@ fn limits(settings: &Settings) -> SessionLimits {
     }
 }
 
-/// The variables that hold keys of model providers: a tool's process has no business with them.
-fn key_variables(settings: &Settings) -> Vec<String> {
-    let variable = |key: &ApiKey| match key {
-        ApiKey::Variable { name, .. } => Some(name.clone()),
-        ApiKey::Plain(_) | ApiKey::None => None,
-    };
-    settings.providers.values().filter_map(|provider| variable(&provider.value.key)).collect()
-}
-
-/// The builtin servers of every session, in the order in which the model is shown their tools.
-fn builtin_servers(settings: &Settings, roots: &[String]) -> Vec<McpServerSpec> {
-    let builtin = BuiltinSettings {
-        env: settings.env.clone(),
-        hidden_env: key_variables(settings),
-        command_timeout: settings.bash.default_timeout,
-        max_command_timeout: settings.bash.max_timeout,
-    };
-    vec![McpServerSpec {
-        name: "workspace".to_owned(),
-        roots: roots.to_vec(),
-        transport: McpTransport::Builtin(builtin),
-    }]
-}
-
 fn chain(
     ports: &ControllerPorts,
-    params: &LiteParams,
+    broker: Arc<dyn UserInteractionBroker>,
+    servers: Vec<McpServerSpec>,
     resolution: &Resolution,
     cwd: &str,
-    roots: &[String],
 ) -> Vec<Arc<dyn Middleware>> {
     let config = ChainConfig {
         permission: PermissionPolicy::from(&resolution.settings.permissions),
-        servers: builtin_servers(&resolution.settings, roots),
+        servers,
+        tool_schema_budget: ToolSchemaBudget(resolution.settings.mcp_tool_schema_budget),
     };
     let rule_sink = LocalRules::new(ports.config.clone(), resolution.trust.clone(), cwd);
     let chain_ports = ChainPorts {
-        broker: offering_only_kept_rules(params.broker.clone(), &resolution.trust),
+        broker: offering_only_kept_rules(broker, &resolution.trust),
         paths: ports.paths.clone(),
         rule_sink: Arc::new(rule_sink),
         connector: ports.mcp.clone(),

@@ -9,15 +9,16 @@ use std::sync::Arc;
 use peri_acp_types::ports::{Clock, McpConnector, McpServerSpec, PathResolver, UserInteractionBroker};
 use peri_agent::Middleware;
 
-use crate::mcp::McpMiddleware;
+use crate::mcp::{McpConfig, McpMiddleware, McpPorts, ToolSchemaBudget};
 use crate::permission::{PermissionMiddleware, PermissionPolicy, RuleSink, ToolFilter};
 
 /// What a session's chain is made of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ChainConfig {
     pub permission: PermissionPolicy,
     /// In the order in which the model sees their tools; builtin ones come first.
     pub servers: Vec<McpServerSpec>,
+    pub tool_schema_budget: ToolSchemaBudget,
 }
 
 /// What the chain reaches the outside by.
@@ -33,8 +34,10 @@ pub struct ChainPorts {
 /// Builds the chain of one session. Each session gets its own: middlewares remember what happened in theirs.
 pub fn production(config: ChainConfig, ports: ChainPorts) -> Vec<Arc<dyn Middleware>> {
     let hidden = ToolFilter::new(&config.permission);
+    let mcp = McpConfig { servers: config.servers, hidden, tool_schema_budget: config.tool_schema_budget };
+    let mcp_ports = McpPorts { connector: ports.connector, clock: ports.clock, broker: ports.broker.clone() };
     vec![
         Arc::new(PermissionMiddleware::new(&config.permission, ports.broker, ports.paths, ports.rule_sink)),
-        Arc::new(McpMiddleware::new(config.servers, hidden, ports.connector, ports.clock)),
+        Arc::new(McpMiddleware::new(mcp, mcp_ports)),
     ]
 }

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use super::clock::SystemClock;
 use super::http::ReqwestTransport;
-use super::mcp::BuiltinServers;
+use super::mcp::McpServers;
 use super::places::Places;
 use super::spawner::TokioSpawner;
 use crate::exit::Failure;
@@ -46,7 +46,7 @@ pub struct Host {
     clock: Arc<dyn Clock>,
     controller: Controller,
     processes: Arc<SupervisedHost>,
-    servers: Arc<BuiltinServers>,
+    servers: Arc<McpServers>,
     /// None where sessions are kept in memory.
     store: Option<Arc<SqliteStore>>,
     /// The agent's tasks, one for each client.
@@ -67,10 +67,11 @@ impl Host {
         let Keeping { store, sqlite, output_dir, output } = Keeping::open(&places, persistence)?;
         let trust = Arc::new(FileTrustStore::new(places.dirs()));
         let http: Arc<dyn HttpTransport> = Arc::new(ReqwestTransport::default());
-        let servers = Arc::new(BuiltinServers {
+        let servers = Arc::new(McpServers {
             clock: clock.clone(),
             ids: ids.clone(),
             process: processes.clone(),
+            http: http.clone(),
             output_dir: output_dir.clone(),
             home: places.home(),
             running: Default::default(),

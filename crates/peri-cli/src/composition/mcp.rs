@@ -1,28 +1,31 @@
-//! The way to MCP servers: builtin ones in this process, by an in-memory pair.
+//! The way to MCP servers: builtin ones in this process, by an in-memory pair; others as processes or over HTTP.
 //!
-//! Owns: the tasks that serve them, and what they could not confirm when they ended. Must not: know a tool.
-//! Invariant: each connection has a server of its own, with a folder of its own for output that is too long to be shown.
+//! Owns: the tasks that serve connections, and what they could not confirm when they ended. Must not: know a tool.
+//! Invariant: each connection has a server of its own; a builtin one has a folder of its own for output that is too long
+//! to be shown.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use peri_acp_types::ports::{
-    BuiltinSettings, Clock, IdSource, McpConnectError, McpConnector, McpDuplex, McpServerSpec, McpTransport,
-    ProcessHost,
+    BuiltinSettings, Clock, HttpTransport, IdSource, McpConnectError, McpConnector, McpDuplex, McpServerSpec,
+    McpTransport, ProcessHost,
 };
 use peri_mcp_servers::workspace::{BashLimits, SERVER_NAME, WorkspacePorts, WorkspaceServer};
+use peri_middlewares::mcp::{Link, http, stdio};
 use tokio::task::JoinSet;
 
 /// Messages that wait in each direction before a sender waits.
 const DUPLEX_CAPACITY: usize = 16;
 
 /// [`McpConnector`] of this process.
-pub struct BuiltinServers {
+pub struct McpServers {
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn IdSource>,
     pub process: Arc<dyn ProcessHost>,
-    /// Each connection gets a folder in it.
+    pub http: Arc<dyn HttpTransport>,
+    /// Each builtin server gets a folder in it.
     pub output_dir: PathBuf,
     /// What `~` stands for.
     pub home: Option<PathBuf>,
@@ -34,19 +37,28 @@ pub struct BuiltinServers {
 pub struct Running(Mutex<JoinSet<Result<(), String>>>);
 
 #[async_trait::async_trait]
-impl McpConnector for BuiltinServers {
+impl McpConnector for McpServers {
     async fn open(&self, server: &McpServerSpec) -> Result<McpDuplex, McpConnectError> {
-        let unsupported = |what| Err(McpConnectError::Unsupported { server: server.name.clone(), what });
         match &server.transport {
             McpTransport::Builtin(settings) if server.name == SERVER_NAME => self.workspace(server, settings),
-            McpTransport::Builtin(_) => unsupported("builtin server of that name"),
-            McpTransport::Stdio { .. } => unsupported("MCP over standard input and output yet"),
-            McpTransport::Http { .. } => unsupported("MCP over HTTP yet"),
+            McpTransport::Builtin(_) => {
+                Err(McpConnectError::Unsupported { server: server.name.clone(), what: "builtin server of that name" })
+            }
+            McpTransport::Stdio { .. } => {
+                let link = stdio::open(self.process.as_ref(), self.clock.clone(), server).await?;
+                Ok(self.serve(link))
+            }
+            McpTransport::Http { .. } => Ok(self.serve(http::open(self.http.clone(), self.clock.clone(), server)?)),
         }
     }
 }
 
-impl BuiltinServers {
+impl McpServers {
+    fn serve(&self, link: Link) -> McpDuplex {
+        self.running.spawn(link.serving);
+        link.duplex
+    }
+
     fn workspace(&self, spec: &McpServerSpec, settings: &BuiltinSettings) -> Result<McpDuplex, McpConnectError> {
         let ports = WorkspacePorts {
             process: self.process.clone(),

@@ -3,25 +3,37 @@
 use std::sync::Arc;
 
 use peri_acp_types::ToolOutput;
-use peri_acp_types::ports::{Clock, McpDuplex};
+use peri_acp_types::ports::{McpDuplex, McpServerSpec};
+use peri_agent::SessionScope;
 use serde_json::{Map, Value};
 
-use super::{HostWord, ListedTool, McpFailure};
+use super::health::Health;
+use super::{HostWord, McpFailure, McpPorts, Started};
 
 /// Cannot be made here.
 pub(super) enum Connection {}
 
 impl Connection {
     pub(super) async fn start(
-        server: &str,
+        server: &McpServerSpec,
+        _session: &SessionScope,
         _duplex: McpDuplex,
-        _clock: Arc<dyn Clock>,
-    ) -> Result<(Connection, Vec<ListedTool>), McpFailure> {
+        _ports: &McpPorts,
+        _health: Arc<Health>,
+    ) -> Result<Started, McpFailure> {
         let reason = "MCP servers are not supported on this platform yet".to_owned();
-        Err(McpFailure::Start { server: server.to_owned(), reason })
+        Err(McpFailure::Start { server: server.name.clone(), reason })
     }
 
     pub(super) async fn call(&self, _tool: &str, _arguments: Map<String, Value>, _host: HostWord<'_>) -> ToolOutput {
+        match *self {}
+    }
+
+    pub(super) async fn prompt(&self, _prompt: &str, _arguments: Map<String, Value>) -> Result<String, String> {
+        match *self {}
+    }
+
+    pub(super) fn take_changed_tools(&self) -> bool {
         match *self {}
     }
 

@@ -4,7 +4,7 @@
 
 use peri_acp_types::ports::META_TOOL_DETAILS;
 use peri_acp_types::{Content, FileDiff, Image, ToolDetails, ToolLocation, ToolOutput};
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents, Role};
 use serde_json::Value;
 
 /// Maps a result, with the details that a builtin server puts into `_meta`.
@@ -18,6 +18,24 @@ pub(super) fn output_of(result: CallToolResult) -> ToolOutput {
     }
     let details = result.meta.as_ref().and_then(|meta| meta.0.get(META_TOOL_DETAILS)).map(details_of);
     ToolOutput { content, is_error: result.is_error.unwrap_or(false), details: details.unwrap_or_default() }
+}
+
+/// A prompt as one text. Where it holds words of the model's too, each message is headed by who says it.
+pub(super) fn text_of(prompt: GetPromptResult) -> String {
+    let is_dialogue = prompt.messages.iter().any(|message| message.role != Role::User);
+    let messages = prompt.messages.into_iter().map(|message| {
+        let speaker = match message.role {
+            Role::User => "User",
+            Role::Assistant => "Assistant",
+        };
+        let text = match content_of(message.content) {
+            Content::Text(text) | Content::Resource { text: Some(text), .. } => text,
+            Content::Resource { uri, text: None, .. } => uri,
+            Content::Image(image) => format!("[an image ({}) cannot be part of a command]", image.mime_type),
+        };
+        if is_dialogue { format!("{speaker}: {text}") } else { text }
+    });
+    messages.collect::<Vec<_>>().join("\n\n")
 }
 
 fn content_of(block: ContentBlock) -> Content {

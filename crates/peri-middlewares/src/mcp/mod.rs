@@ -1,7 +1,8 @@
-//! The pool of MCP clients, and the bridge from their tools to a session's.
+//! The pool of MCP clients, and the bridge from their tools and prompts to a session's.
 //!
 //! Owns: the connections of one session, from [`Middleware::open`] to [`Middleware::close`]; tool names; what of a result
-//! reaches the model. Must not: judge a call or implement a tool.
+//! reaches the model; the ways to servers that are processes ([`stdio`]) or speak HTTP ([`http`]). Must not: judge a call
+//! or implement a tool.
 //! Invariants: the list of tools is made once and stays; a server that fails, hangs or talks rubbish costs its own tools
 //! and one clear notice or result, never those of another.
 
@@ -13,29 +14,74 @@ mod client;
 mod client;
 #[cfg(not(target_arch = "wasm32"))]
 mod content;
+mod deferred;
+#[cfg(not(target_arch = "wasm32"))]
+mod handler;
+mod health;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod http;
 mod limit;
+mod link;
 mod name;
+mod pool;
+mod prompt;
+pub mod stdio;
 #[cfg(not(target_arch = "wasm32"))]
 mod transport;
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::{Either, join_all, select};
-use peri_acp_types::ports::{Clock, McpConnector, McpServerSpec, McpTransport};
-use peri_acp_types::{NoticeKind, ToolArguments, ToolDetails, ToolKind, ToolOrigin, ToolOutput, ToolSpec};
+use peri_acp_types::ports::{Clock, McpConnector, McpServerSpec, UserInteractionBroker};
+use peri_acp_types::{Content, NoticeKind, ToolArguments, ToolDetails, ToolOrigin, ToolOutput, ToolSpec};
 use peri_agent::{Contribution, Middleware, PendingCall, SessionScope};
+use peri_config::DEFAULT_MCP_TOOL_SCHEMA_BUDGET;
 
 use crate::permission::ToolFilter;
 use client::Connection;
+use health::Health;
+use pool::{Pool, PooledTool};
 
+pub use link::Link;
 pub use name::external_tool_name;
 
-/// From the start of a server to the end of its list of tools.
+/// From the start of a server to the end of its lists.
 const START_LIMIT: Duration = Duration::from_secs(30);
 /// Tools that one server may bring.
 const MAX_TOOLS: usize = 512;
+/// Prompts that one server may bring.
+const MAX_PROMPTS: usize = 128;
+
+/// Names, descriptions and schemas of external tools that a request may carry, in bytes. Beyond it they are found and
+/// called by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ToolSchemaBudget(pub u64);
+
+impl Default for ToolSchemaBudget {
+    fn default() -> ToolSchemaBudget {
+        ToolSchemaBudget(DEFAULT_MCP_TOOL_SCHEMA_BUDGET)
+    }
+}
+
+/// What a session has of servers.
+#[derive(Clone, Debug, Default)]
+pub struct McpConfig {
+    /// In the order in which the model sees their tools.
+    pub servers: Vec<McpServerSpec>,
+    /// Tools that are not shown.
+    pub hidden: ToolFilter,
+    pub tool_schema_budget: ToolSchemaBudget,
+}
+
+/// What the pool reaches the outside by.
+#[derive(Clone)]
+pub struct McpPorts {
+    pub connector: Arc<dyn McpConnector>,
+    pub clock: Arc<dyn Clock>,
+    /// For servers that have a question.
+    pub broker: Arc<dyn UserInteractionBroker>,
+}
 
 /// A tool as its server lists it.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,10 +89,33 @@ struct ListedTool {
     name: String,
     description: String,
     input_schema: serde_json::Value,
-    /// The word of [`ToolKind`] that the server claims.
+    /// The word of [`peri_acp_types::ToolKind`] that the server claims.
     kind: Option<String>,
     /// The server's claim.
     read_only: bool,
+}
+
+/// A prompt as its server lists it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct ListedPrompt {
+    name: String,
+    description: String,
+    arguments: Vec<PromptArgument>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct PromptArgument {
+    name: String,
+    required: bool,
+}
+
+/// A server that has started, and what it offers.
+struct Started {
+    connection: Connection,
+    tools: Vec<ListedTool>,
+    prompts: Vec<ListedPrompt>,
+    /// What of it did not go well, in sentences that name the server.
+    complaints: Vec<String>,
 }
 
 /// What the host tells a builtin server with a call; the model has no say in it.
@@ -69,37 +138,15 @@ enum McpFailure {
 
 /// Serves one session.
 pub struct McpMiddleware {
-    servers: Vec<McpServerSpec>,
-    hidden: ToolFilter,
-    connector: Arc<dyn McpConnector>,
-    clock: Arc<dyn Clock>,
+    config: McpConfig,
+    ports: McpPorts,
     /// What `open` made. Held to read or replace, never over an await.
     pool: Mutex<Arc<Pool>>,
 }
 
-/// The connections of a session and what they offer.
-#[derive(Default)]
-struct Pool {
-    connections: Vec<Arc<Connection>>,
-    tools: Vec<PooledTool>,
-}
-
-/// A tool and where it is served.
-struct PooledTool {
-    spec: ToolSpec,
-    /// As the server calls it.
-    served_as: String,
-    connection: Arc<Connection>,
-}
-
 impl McpMiddleware {
-    pub fn new(
-        servers: Vec<McpServerSpec>,
-        hidden: ToolFilter,
-        connector: Arc<dyn McpConnector>,
-        clock: Arc<dyn Clock>,
-    ) -> McpMiddleware {
-        McpMiddleware { servers, hidden, connector, clock, pool: Mutex::default() }
+    pub fn new(config: McpConfig, ports: McpPorts) -> McpMiddleware {
+        McpMiddleware { config, ports, pool: Mutex::default() }
     }
 
     fn pool(&self) -> Arc<Pool> {
@@ -112,16 +159,42 @@ impl McpMiddleware {
         std::mem::replace(&mut held, Arc::new(pool))
     }
 
-    /// Starts a server and asks for its tools, within bounds.
-    async fn start(&self, server: &McpServerSpec) -> Result<(Connection, Vec<ListedTool>), McpFailure> {
+    /// Starts a server and asks what it offers, within bounds.
+    ///
+    /// # Errors
+    /// A sentence that names the server.
+    async fn start(&self, server: &McpServerSpec, session: &SessionScope) -> Result<Started, String> {
+        let health = Arc::new(Health::default());
         let starting = Box::pin(async {
-            let duplex = self.connector.open(server).await?;
-            Connection::start(&server.name, duplex, self.clock.clone()).await
+            let duplex = self.ports.connector.open(server).await?;
+            Connection::start(server, session, duplex, &self.ports, health.clone()).await
         });
-        match select(starting, self.clock.sleep(START_LIMIT)).await {
+        let started = match select(starting, self.ports.clock.sleep(START_LIMIT)).await {
             Either::Left((started, _)) => started,
             Either::Right(_) => Err(McpFailure::Slow { server: server.name.clone(), limit: START_LIMIT }),
+        };
+        match (started, health.rubbish()) {
+            (Ok(mut started), Some(rubbish)) => {
+                started.complaints.push(format!("MCP server `{}`: {rubbish}", server.name));
+                Ok(started)
+            }
+            (Ok(started), None) => Ok(started),
+            (Err(failure), Some(rubbish)) => Err(format!("{failure}; {rubbish}")),
+            (Err(failure), None) => Err(failure.to_string()),
         }
+    }
+
+    /// The tools that the model is shown.
+    fn shown(&self, pool: &mut Pool) -> Vec<ToolSpec> {
+        let external = pool.tools.iter().filter(|tool| tool.is_external());
+        let size: usize = external.map(|tool| deferred::size_of(&tool.spec)).sum();
+        pool.is_deferred = u64::try_from(size).is_ok_and(|size| size > self.config.tool_schema_budget.0);
+        let listed = pool.tools.iter().filter(|tool| !(pool.is_deferred && tool.is_external()));
+        let mut shown: Vec<ToolSpec> = listed.map(|tool| tool.spec.clone()).collect();
+        if pool.is_deferred {
+            shown.extend(deferred::specs(pool));
+        }
+        shown
     }
 }
 
@@ -131,48 +204,61 @@ impl Middleware for McpMiddleware {
         "mcp"
     }
 
-    async fn open(&self, _session: &SessionScope) -> Contribution {
+    async fn open(&self, session: &SessionScope) -> Contribution {
         // Side by side: a slow server holds up the session once, not once each.
-        let starts = self.servers.iter().map(|server| self.start(server));
+        let starts = self.config.servers.iter().map(|server| self.start(server, session));
         let started = join_all(starts).await;
         let mut pool = Pool::default();
         let mut contribution = Contribution::default();
-        for (server, started) in self.servers.iter().zip(started) {
+        for (server, started) in self.config.servers.iter().zip(started) {
             let complaints = match started {
-                Ok((connection, listed)) => pool.add(server, Arc::new(connection), listed, &self.hidden),
-                Err(failure) => vec![failure.to_string()],
+                Ok(started) => pool.add(server, started, &self.config.hidden),
+                Err(failure) => vec![failure],
             };
             contribution.notices.extend(complaints.into_iter().map(|it| (NoticeKind::Capability, it)));
         }
-        contribution.tools = pool.tools.iter().map(|tool| tool.spec.clone()).collect();
+        contribution.tools = self.shown(&mut pool);
+        contribution.commands = pool.prompts.iter().map(|prompt| prompt.command.clone()).collect();
         self.replace_pool(pool);
         contribution
     }
 
+    async fn resolve_call(&self, call: &mut PendingCall) {
+        let pool = self.pool();
+        if !pool.is_deferred || call.call.name != deferred::CALL {
+            return;
+        }
+        // What stands for nothing stays what it is, and is answered when it is run.
+        if let Ok((tool, arguments)) = deferred::resolve(&pool, &call.call.arguments) {
+            call.spec = tool.spec.clone();
+            call.call.name = tool.spec.name.clone();
+            call.call.arguments = ToolArguments::Object(arguments);
+        }
+    }
+
+    async fn run_command(&self, name: &str, input: &str) -> Option<Result<String, String>> {
+        let pool = self.pool();
+        let prompt = pool.prompts.iter().find(|prompt| prompt.command.name == name)?;
+        let arguments = match prompt::arguments_of(&prompt.listed, input) {
+            Ok(arguments) => arguments,
+            Err(complaint) => return Some(Err(complaint)),
+        };
+        let text = prompt.connection.prompt(&prompt.listed.name, arguments).await;
+        Some(text.map(|text| limit::bounded(ToolOutput::text(text)).joined_text()))
+    }
+
     async fn run_call(&self, call: &PendingCall) -> Option<ToolOutput> {
         let pool = self.pool();
-        let tool = pool.tools.iter().find(|tool| tool.spec.name == call.call.name)?;
-        let arguments = match &call.call.arguments {
-            ToolArguments::Object(arguments) => arguments,
-            ToolArguments::Invalid { reason, .. } => {
-                let why = format!("its arguments are not a JSON object ({reason})");
-                return Some(arguments::refusal(&tool.spec, &why));
+        if pool.is_deferred {
+            match call.call.name.as_str() {
+                deferred::SEARCH => return Some(deferred::search(&pool, &call.call.arguments)),
+                // It would be another call by now if it stood for one.
+                deferred::CALL => return deferred::resolve(&pool, &call.call.arguments).err(),
+                _ => {}
             }
-        };
-        if let Some(why) = arguments::complaint(&tool.spec.input_schema, arguments) {
-            return Some(arguments::refusal(&tool.spec, &why));
         }
-        let is_builtin = matches!(tool.spec.origin, ToolOrigin::Builtin(_));
-        let host = match is_builtin {
-            true => HostWord { granted: &call.granted_paths, hidden: &call.hidden_paths },
-            false => HostWord::default(),
-        };
-        let mut output = tool.connection.call(&tool.served_as, arguments.clone(), host).await;
-        if !is_builtin {
-            // It could show the user edits that nobody made.
-            output.details = ToolDetails::default();
-        }
-        Some(limit::bounded(output))
+        let tool = pool.find_tool(&call.call.name)?;
+        Some(limit::bounded(run(tool, call).await))
     }
 
     async fn close(&self, _session: &SessionScope) -> Vec<String> {
@@ -182,53 +268,28 @@ impl Middleware for McpMiddleware {
     }
 }
 
-impl Pool {
-    /// Takes in a server's tools, in its order. Returns what had to be left out.
-    fn add(
-        &mut self,
-        server: &McpServerSpec,
-        connection: Arc<Connection>,
-        listed: Vec<ListedTool>,
-        hidden: &ToolFilter,
-    ) -> Vec<String> {
-        let mut complaints = Vec::new();
-        let mut known: HashSet<String> = self.tools.iter().map(|tool| tool.spec.name.clone()).collect();
-        if listed.len() > MAX_TOOLS {
-            let (count, name) = (listed.len(), &server.name);
-            complaints.push(format!("MCP server `{name}` lists {count} tools; only the first {MAX_TOOLS} are used"));
+async fn run(tool: &PooledTool, call: &PendingCall) -> ToolOutput {
+    let arguments = match &call.call.arguments {
+        ToolArguments::Object(arguments) => arguments,
+        ToolArguments::Invalid { reason, .. } => {
+            return arguments::refusal(&tool.spec, &format!("its arguments are not a JSON object ({reason})"));
         }
-        for tool in listed.into_iter().take(MAX_TOOLS) {
-            let served_as = tool.name.clone();
-            let spec = spec_of(server, tool);
-            if hidden.hides(&spec) {
-                continue;
-            }
-            if !known.insert(spec.name.clone()) {
-                complaints.push(format!("MCP server `{}` lists `{served_as}` twice; the first is used", server.name));
-                continue;
-            }
-            self.tools.push(PooledTool { spec, served_as, connection: connection.clone() });
-        }
-        self.connections.push(connection);
-        complaints
-    }
-}
-
-fn origin_of(server: &McpServerSpec) -> ToolOrigin {
-    match server.transport {
-        McpTransport::Builtin(_) => ToolOrigin::Builtin(server.name.clone()),
-        McpTransport::Stdio { .. } | McpTransport::Http { .. } => ToolOrigin::External(server.name.clone()),
-    }
-}
-
-/// The tool as the session knows it. What an external server says of its own harmlessness is not taken over.
-fn spec_of(server: &McpServerSpec, tool: ListedTool) -> ToolSpec {
-    let origin = origin_of(server);
-    let (name, kind, read_only) = match origin {
-        ToolOrigin::Builtin(_) => {
-            (tool.name, ToolKind::from_word(tool.kind.as_deref().unwrap_or_default()), tool.read_only)
-        }
-        ToolOrigin::External(_) => (external_tool_name(&server.name, &tool.name), ToolKind::Other, false),
     };
-    ToolSpec { name, description: tool.description, input_schema: tool.input_schema, kind, read_only, origin }
+    if let Some(why) = arguments::complaint(&tool.spec.input_schema, arguments) {
+        return arguments::refusal(&tool.spec, &why);
+    }
+    let ToolOrigin::External(server) = &tool.spec.origin else {
+        let host = HostWord { granted: &call.granted_paths, hidden: &call.hidden_paths };
+        return tool.connection.call(&tool.served_as, arguments.clone(), host).await;
+    };
+    let mut output = tool.connection.call(&tool.served_as, arguments.clone(), HostWord::default()).await;
+    // It could show the user edits that nobody made.
+    output.details = ToolDetails::default();
+    if tool.connection.take_changed_tools() {
+        output.content.push(Content::Text(format!(
+            "[MCP server `{server}` has changed its tools. This session keeps the list that it began with: a tool that is \
+             gone answers with an error, and new ones are there in a new session.]"
+        )));
+    }
+    output
 }

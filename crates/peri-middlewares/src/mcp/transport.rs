@@ -1,10 +1,10 @@
 //! rmcp's transport on an [`McpDuplex`].
 //!
 //! Invariants: messages leave in the order in which rmcp sent them, so that a cancellation never overtakes its request;
-//! what is no MCP message is dropped, and the connection goes on.
+//! what is no MCP message is counted and passed over, and the connection goes on; an answer that cannot be understood is
+//! an error for whoever waits for it.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +15,11 @@ use peri_acp_types::ports::{Clock, McpDuplex};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::health::Health;
+use super::link::LOST;
 
 /// How long a server may take to end after its input has.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -24,8 +28,7 @@ const END_LIMIT: Duration = Duration::from_secs(10);
 pub(super) struct DuplexTransport {
     incoming: mpsc::Receiver<Value>,
     outgoing: Arc<Outgoing>,
-    /// Set once the server is known to be gone.
-    ended: Arc<AtomicBool>,
+    health: Arc<Health>,
     clock: Arc<dyn Clock>,
 }
 
@@ -46,10 +49,30 @@ pub(super) enum TransportError {
 }
 
 impl DuplexTransport {
-    /// `ended` is set when the server has closed its end.
-    pub(super) fn new(duplex: McpDuplex, ended: Arc<AtomicBool>, clock: Arc<dyn Clock>) -> DuplexTransport {
+    pub(super) fn new(duplex: McpDuplex, health: Arc<Health>, clock: Arc<dyn Clock>) -> DuplexTransport {
         let outgoing = Outgoing { waiting: Mutex::default(), sender: futures::lock::Mutex::new(duplex.outgoing) };
-        DuplexTransport { incoming: duplex.incoming, outgoing: Arc::new(outgoing), ended, clock }
+        DuplexTransport { incoming: duplex.incoming, outgoing: Arc::new(outgoing), health, clock }
+    }
+
+    /// The message as rmcp knows it; None for what is none.
+    fn understand(&self, message: &Value) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let why = match RxJsonRpcMessage::<RoleClient>::deserialize(message) {
+            Ok(message) => return Some(message),
+            Err(why) => why,
+        };
+        let is_answer = message.get("method").is_none() && message.get("jsonrpc").is_some();
+        if let Some(id) = message.get("id").filter(|_| is_answer) {
+            let reason = format!("its answer cannot be understood: {why}");
+            let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": LOST, "message": reason}});
+            if let Ok(error) = serde_json::from_value(error) {
+                return Some(error);
+            }
+        }
+        match message {
+            Value::String(line) => self.health.note_rubbish(line),
+            other => self.health.note_rubbish(&other.to_string()),
+        }
+        None
     }
 }
 
@@ -84,10 +107,10 @@ impl Transport<RoleClient> for DuplexTransport {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let Some(message) = self.incoming.next().await else {
-                self.ended.store(true, Ordering::Release);
+                self.health.note_end();
                 return None;
             };
-            if let Ok(message) = serde_json::from_value(message) {
+            if let Some(message) = self.understand(&message) {
                 return Some(message);
             }
         }
@@ -99,7 +122,7 @@ impl Transport<RoleClient> for DuplexTransport {
         let incoming = &mut self.incoming;
         let end = Box::pin(async move { while incoming.next().await.is_some() {} });
         if let Either::Left(_) = select(end, self.clock.sleep(END_LIMIT)).await {
-            self.ended.store(true, Ordering::Release);
+            self.health.note_end();
         }
         Ok(())
     }

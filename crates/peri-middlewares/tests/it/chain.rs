@@ -22,8 +22,7 @@ fn ports(connector: FakeConnector) -> ChainPorts {
 
 #[test]
 fn permission_judges_before_the_bridge_runs() {
-    let config = ChainConfig { permission: PermissionPolicy::default(), servers: Vec::new() };
-    let chain = production(config, ports(FakeConnector::default()));
+    let chain = production(ChainConfig::default(), ports(FakeConnector::default()));
     let names: Vec<&str> = chain.iter().map(|middleware| middleware.name()).collect();
     assert_eq!(names, ["permission", "mcp"]);
 }
@@ -34,7 +33,7 @@ async fn what_a_policy_denies_altogether_the_model_is_not_shown() {
     let connector = FakeConnector::default();
     connector.add("workspace", FakeServer::with_tools(tools, |_| Reply::Silence));
     let permission = PermissionPolicy { deny: vec!["Bash".parse().unwrap()], ..PermissionPolicy::default() };
-    let config = ChainConfig { permission, servers: vec![builtin_spec("workspace")] };
+    let config = ChainConfig { permission, servers: vec![builtin_spec("workspace")], ..ChainConfig::default() };
     let chain = production(config, ports(connector));
     let mut shown = Vec::new();
     for middleware in &chain {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use peri_acp_types::ports::{Clock, PathResolver, ResolvedPath, UserInteractionBroker};
 use peri_acp_types::{
-    AttemptId, CancellationToken, PermissionAnswer, PermissionRequest, SessionEpoch, SessionId, ToolArguments,
-    ToolCall, ToolCallId, ToolKind, ToolOrigin, ToolSpec, TurnId,
+    AttemptId, CancellationToken, ElicitationAnswer, ElicitationRequest, PermissionAnswer, PermissionRequest,
+    SessionEpoch, SessionId, ToolArguments, ToolCall, ToolCallId, ToolKind, ToolOrigin, ToolSpec, TurnId,
 };
 use peri_agent::{PendingCall, SessionScope};
 use peri_config::PermissionRule;
@@ -83,6 +83,9 @@ pub struct FakeBroker {
     /// While set, questions are shown and nobody answers.
     pub away: AtomicBool,
     pub asked: Mutex<Vec<PermissionRequest>>,
+    /// Answers to forms; when there is none left, a form stays open.
+    pub forms: Mutex<VecDeque<ElicitationAnswer>>,
+    pub shown_forms: tokio::sync::watch::Sender<Vec<ElicitationRequest>>,
 }
 
 #[async_trait::async_trait]
@@ -94,6 +97,15 @@ impl UserInteractionBroker for FakeBroker {
         }
         let answer = self.answers.lock().unwrap().pop_front();
         answer.unwrap_or_else(|| PermissionAnswer::Unavailable("nobody".to_owned()))
+    }
+
+    async fn elicit(&self, request: ElicitationRequest) -> ElicitationAnswer {
+        self.shown_forms.send_modify(|forms| forms.push(request));
+        let answer = self.forms.lock().unwrap().pop_front();
+        match answer {
+            Some(answer) => answer,
+            None => std::future::pending().await,
+        }
     }
 }
 

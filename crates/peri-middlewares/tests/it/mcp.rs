@@ -3,64 +3,17 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use peri_acp_types::ports::McpServerSpec;
 use peri_acp_types::{
     Content, FileDiff, Image, ToolArguments, ToolDetails, ToolKind, ToolLocation, ToolOrigin, ToolOutput,
 };
-use peri_agent::{Contribution, Middleware, PendingCall};
-use peri_middlewares::mcp::McpMiddleware;
+use peri_agent::Middleware;
+use peri_middlewares::mcp::{McpConfig, McpMiddleware};
 use peri_middlewares::permission::{PermissionPolicy, ToolFilter};
 use serde_json::{Value, json};
 
-use crate::fakes::{StillClock, pending, scope};
+use crate::bridge::{bridge, bridge_to, ports, text, tool};
+use crate::fakes::{StillClock, scope};
 use crate::servers::{FakeConnector, FakeServer, Reply, builtin_spec, external_spec};
-
-/// A bridge and what it is connected to.
-struct Bridge {
-    middleware: McpMiddleware,
-    offered: Contribution,
-    clock: Arc<StillClock>,
-}
-
-async fn bridge(connector: FakeConnector, servers: Vec<McpServerSpec>) -> Bridge {
-    let clock = Arc::new(StillClock::default());
-    let middleware = McpMiddleware::new(servers, ToolFilter::default(), Arc::new(connector), clock.clone());
-    let offered = middleware.open(&scope()).await;
-    Bridge { middleware, offered, clock }
-}
-
-/// A bridge to one builtin server whose only tool is `Tool`, without arguments.
-async fn bridge_to(call: impl Fn(&Value) -> Reply + Send + Sync + 'static) -> (Bridge, Arc<FakeServer>) {
-    let connector = FakeConnector::default();
-    let server = connector.add("workspace", FakeServer::with_tools(json!([tool("Tool")]), call));
-    (bridge(connector, vec![builtin_spec("workspace")]).await, server)
-}
-
-fn tool(name: &str) -> Value {
-    json!({"name": name, "description": format!("Does {name}."), "inputSchema": {"type": "object"}})
-}
-
-fn text(text: &str) -> Reply {
-    Reply::Result(json!({"content": [{"type": "text", "text": text}]}))
-}
-
-impl Bridge {
-    fn names(&self) -> Vec<&str> {
-        self.offered.tools.iter().map(|tool| tool.name.as_str()).collect()
-    }
-
-    fn notices(&self) -> Vec<&str> {
-        self.offered.notices.iter().map(|(_, text)| text.as_str()).collect()
-    }
-
-    fn pending(&self, name: &str, arguments: Value) -> PendingCall {
-        pending(self.offered.tools.iter().find(|tool| tool.name == name).expect("the tool").clone(), arguments)
-    }
-
-    async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
-        self.middleware.run_call(&self.pending(name, arguments)).await.expect("its own tool")
-    }
-}
 
 #[tokio::test]
 async fn tools_keep_the_order_of_their_servers() {
@@ -94,7 +47,8 @@ async fn denied_tools_are_not_shown() {
     let deny = ["Bash", "Edit", "mcp__docs__a", "Read(secret/**)"].map(|rule| rule.parse().unwrap()).to_vec();
     let hidden = ToolFilter::new(&PermissionPolicy { deny, ..PermissionPolicy::default() });
     let servers = vec![builtin_spec("workspace"), external_spec("docs")];
-    let middleware = McpMiddleware::new(servers, hidden, Arc::new(connector), Arc::<StillClock>::default());
+    let config = McpConfig { servers, hidden, ..McpConfig::default() };
+    let middleware = McpMiddleware::new(config, ports(connector, Arc::default(), Arc::default()));
     let offered = middleware.open(&scope()).await;
     let names: Vec<&str> = offered.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["Read", "mcp__docs__b"]);
@@ -267,17 +221,93 @@ async fn five_megabytes_are_cut() {
 async fn rubbish_between_messages_is_passed_over() {
     let rubbish =
         [json!("log line"), json!({"jsonrpc": "2.0"}), json!(null), json!([1]), json!({"id": 77, "result": {}})];
-    let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-    let (bridge, server) = bridge_to(move |_| {
-        let first = rubbish.iter().cloned().chain([change.clone()]).collect();
-        Reply::After(first, Box::new(text("ok")))
-    })
-    .await;
+    let (bridge, _server) =
+        bridge_to(move |_| Reply::After(rubbish.iter().cloned().collect(), Box::new(text("ok")))).await;
     for _ in 0..3 {
         assert_eq!(bridge.call("Tool", json!({})).await, ToolOutput::text("ok"));
     }
+}
+
+#[tokio::test]
+async fn rubbish_at_the_start_is_counted_and_named_once() {
+    let connector = FakeConnector::default();
+    let noise = vec![json!("Starting\u{1b}[0m..."), json!([1])];
+    let started = noise.clone();
+    connector.add(
+        "loud",
+        FakeServer::new(move |method, _| match method {
+            "tools/list" => Reply::After(started.clone(), Box::new(Reply::Result(json!({"tools": [tool("a")]})))),
+            _ => Reply::Error(""),
+        }),
+    );
+    connector.add("lost", FakeServer::new(move |_, _| Reply::After(noise.clone(), Box::new(Reply::Death))));
+    let bridge = bridge(connector, vec![external_spec("loud"), external_spec("lost")]).await;
+    assert_eq!(bridge.names(), ["mcp__loud__a"]);
+    let words = "it sent 2 lines that are no messages and were passed over, the first: `Starting[0m...`";
+    assert_eq!(
+        bridge.notices(),
+        [
+            format!("MCP server `loud`: {words}"),
+            format!("MCP server `lost` did not start: it closed the connection before it answered; {words}"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_understood_is_an_error_of_its_call() {
+    let (bridge, _server) = bridge_to(|_| Reply::Raw(json!({"error": {"code": "x"}}))).await;
+    let output = bridge.call("Tool", json!({})).await;
+    assert!(output.is_error, "{output:?}");
+    assert!(output.joined_text().contains("its answer cannot be understood"), "{output:?}");
+}
+
+#[tokio::test]
+async fn a_list_that_changes_stays_as_it_was_and_the_next_result_says_so() {
+    let connector = FakeConnector::default();
+    let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let server = FakeServer::with_tools(json!([tool("a")]), move |_| {
+        Reply::After(vec![change.clone()], Box::new(Reply::Error("Unknown tool: a")))
+    });
+    let server = connector.add("docs", server);
+    let bridge = bridge(connector, vec![external_spec("docs")]).await;
+    let output = bridge.call("mcp__docs__a", json!({})).await;
+    assert!(output.is_error);
+    assert!(
+        output
+            .joined_text()
+            .starts_with("Unknown tool: a\n[MCP server `docs` has changed its tools. This session keeps"),
+        "{output:?}"
+    );
     let lists = server.methods().iter().filter(|method| *method == "tools/list").count();
     assert_eq!(lists, 1, "the list that the model was shown stays");
+}
+
+#[tokio::test]
+async fn a_list_that_changes_while_it_is_asked_for_is_asked_for_again() {
+    let connector = FakeConnector::default();
+    let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let server = FakeServer::new(move |method, _| match method {
+        "tools/list" => match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => Reply::After(vec![change.clone()], Box::new(Reply::Result(json!({"tools": [tool("a")]})))),
+            _ => Reply::Result(json!({"tools": [tool("a"), tool("b")]})),
+        },
+        _ => Reply::Error(""),
+    });
+    connector.add("docs", server);
+    let bridge = bridge(connector, vec![external_spec("docs")]).await;
+    assert_eq!(bridge.names(), ["mcp__docs__a", "mcp__docs__b"]);
+}
+
+#[tokio::test]
+async fn progress_and_logging_disturb_nothing() {
+    let noise = vec![
+        json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": {"a": 1}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": "x", "progress": 0.5}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/made/up", "params": [1]}),
+    ];
+    let (bridge, _server) = bridge_to(move |_| Reply::After(noise.clone(), Box::new(text("ok")))).await;
+    assert_eq!(bridge.call("Tool", json!({})).await, ToolOutput::text("ok"));
 }
 
 #[tokio::test]
@@ -359,8 +389,8 @@ async fn a_server_that_hangs_at_its_start_is_given_up() {
     let connector = FakeConnector::default();
     let hung = connector.add("hung", FakeServer::new(|_, _| Reply::Silence));
     let clock = Arc::new(StillClock::default());
-    let servers = vec![external_spec("hung")];
-    let middleware = McpMiddleware::new(servers, ToolFilter::default(), Arc::new(connector), clock.clone());
+    let config = McpConfig { servers: vec![external_spec("hung")], ..McpConfig::default() };
+    let middleware = McpMiddleware::new(config, ports(connector, clock.clone(), Arc::default()));
     let session = scope();
     let opening = middleware.open(&session);
     let ringing = async {

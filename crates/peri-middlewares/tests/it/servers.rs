@@ -13,10 +13,14 @@ use tokio::sync::watch;
 pub enum Reply {
     Result(Value),
     Error(&'static str),
+    /// An answer that has these fields besides the id.
+    Raw(Value),
     /// It never answers.
     Silence,
     /// It is gone.
     Death,
+    /// It asks this first, and gives what it heard as its result.
+    Ask(Value),
     /// These first, as they are.
     After(Vec<Value>, Box<Reply>),
 }
@@ -70,9 +74,26 @@ impl FakeServer {
         self.heard.borrow().iter().filter_map(|message| message["method"].as_str().map(str::to_owned)).collect()
     }
 
+    /// Waits until it has heard an answer, and returns it.
+    pub async fn hears_answer(&self) -> Value {
+        let mut heard = self.heard.subscribe();
+        let is_it = |message: &Value| message.get("method").is_none();
+        let heard = heard.wait_for(|messages| messages.iter().any(is_it)).await.expect("the server lives");
+        heard.iter().find(|message| is_it(message)).cloned().expect("just seen")
+    }
+
     async fn serve(self: Arc<Self>, mut duplex: McpDuplex) {
+        // The id of the call that waits for an answer to the server's own question.
+        let mut asked_by = None;
         while let Some(message) = duplex.incoming.next().await {
             self.heard.send_modify(|heard| heard.push(message.clone()));
+            if message.get("method").is_none()
+                && let Some(id) = asked_by.take()
+            {
+                let content = json!([{"type": "text", "text": message.to_string()}]);
+                let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"content": content}});
+                duplex.outgoing.send(answer).await.expect("the client is there");
+            }
             let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else { continue };
             let mut reply = match method {
                 "initialize" => match (self.handler)(method, &message["params"]) {
@@ -88,10 +109,21 @@ impl FakeServer {
             loop {
                 let answer = match reply {
                     Reply::Silence => break,
+                    Reply::Ask(mut question) => {
+                        asked_by = Some(id.clone());
+                        question["jsonrpc"] = json!("2.0");
+                        question["id"] = json!("question");
+                        question
+                    }
                     Reply::Death => return,
                     Reply::Result(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
                     Reply::Error(text) => {
                         json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": text}})
+                    }
+                    Reply::Raw(mut answer) => {
+                        answer["jsonrpc"] = json!("2.0");
+                        answer["id"] = id.clone();
+                        answer
                     }
                     Reply::After(messages, then) => {
                         for message in messages {
