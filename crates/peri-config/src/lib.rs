@@ -8,6 +8,7 @@
 mod base_url;
 mod default_providers;
 mod diagnostic;
+mod display;
 mod document;
 mod expand;
 mod layer;
@@ -28,6 +29,7 @@ mod trust;
 mod workspace_settings;
 
 pub use diagnostic::{ConfigError, Diagnostic, Severity};
+pub use display::REDACTED;
 pub use document::{
     BashDocument, ModelDocument, PermissionsDocument, Protocol, ProviderDocument, RetryDocument, SettingsDocument,
     ThinkingDocument, schema,

@@ -1,7 +1,7 @@
 //! The settings in force: every source merged, every default filled in.
 //!
 //! Owns: the defaults, and the step from a model's name to everything that a request to it needs. Must not: know which
-//! source won; [`Origins`](crate::Origins) does. Invariant: `Debug` and [`Settings::to_display_json`] show no secret.
+//! source won; [`Origins`](crate::Origins) does. Invariant: `Debug` shows no secret.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use peri_acp_types::ports::{HeaderValue, Secret};
 use peri_acp_types::{DEFAULT_MAX_OUTPUT_TOKENS, Effort, PermissionMode};
-use serde_json::{Map, Value, json};
 
 use crate::default_providers::OPENAI_MODEL_VARIABLE;
-use crate::expand::{FillError, fill, shown_secret};
+use crate::expand::{FillError, fill};
 use crate::path::shown_text;
 use crate::read_document::{MAX_HEADER_BYTES, is_header_value};
 use crate::{ConfigError, Layer, McpServer, ModelDocument, ModelRef, Origin, PermissionRule, Protocol};
@@ -27,8 +26,6 @@ pub const DEFAULT_OPENAI_PROVIDER: &str = "openai";
 pub const DEFAULT_OPENAI_MODEL: &str = "gpt-6.1-sol";
 /// Bytes that the descriptions of MCP servers' tools may take where settings do not say.
 pub const DEFAULT_MCP_TOOL_SCHEMA_BUDGET: u64 = 40 * 1024;
-/// What a display shows in a secret's place.
-pub const REDACTED: &str = "[redacted]";
 
 /// The settings in force.
 #[derive(Clone, PartialEq, Debug)]
@@ -234,53 +231,6 @@ impl Settings {
         self.providers.values().flat_map(|provider| provider.value.key_variables())
     }
 
-    /// The settings in the shape of a document, for people: secrets are replaced by [`REDACTED`].
-    pub fn to_display_json(&self) -> Value {
-        let rules = |rules: &[Sourced<PermissionRule>]| -> Vec<String> {
-            rules.iter().map(|rule| rule.value.to_string()).collect()
-        };
-        let directories: Vec<&str> =
-            self.permissions.additional_directories.iter().map(|directory| directory.value.as_str()).collect();
-        let providers: Map<String, Value> =
-            self.providers.iter().map(|(name, provider)| (name.clone(), provider.value.to_display_json())).collect();
-        let servers: Map<String, Value> =
-            self.mcp_servers.iter().map(|(name, server)| (name.clone(), server.value.to_display_json())).collect();
-        let shown = json!({
-            "model": self.model.as_ref().map(ModelRef::to_string),
-            "providers": providers,
-            "permissions": {
-                "allow": rules(&self.permissions.allow),
-                "ask": rules(&self.permissions.ask),
-                "deny": rules(&self.permissions.deny),
-                "mode": self.permissions.mode.as_str(),
-                "additionalDirectories": directories,
-            },
-            "mcpServers": servers,
-            "mcp": { "toolSchemaBudgetBytes": self.mcp_tool_schema_budget },
-            "env": redacted(&self.env),
-            "maxTurns": self.max_turns,
-            "maxOutputTokens": self.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT_TOKENS),
-            "thinking": match self.effort {
-                Some(effort) => json!({ "effort": effort.as_str() }),
-                None => json!({ "budgetTokens": self.thinking_budget.unwrap_or(0) }),
-            },
-            "appendSystemPrompt": self.append_system_prompt,
-            "loopGuard": self.loop_guard,
-            "retry": {
-                "maxAttempts": self.retry.max_attempts,
-                "firstDelaySeconds": self.retry.first_delay.as_secs_f64(),
-                "maxDelaySeconds": self.retry.max_delay.as_secs_f64(),
-                "maxRetryAfterSeconds": self.retry.max_retry_after.as_secs_f64(),
-                "idleTimeoutSeconds": self.retry.idle_timeout.as_secs_f64(),
-            },
-            "bash": {
-                "defaultTimeoutSeconds": self.bash.default_timeout.as_secs_f64(),
-                "maxTimeoutSeconds": self.bash.max_timeout.as_secs_f64(),
-            },
-        });
-        without_nulls(shown)
-    }
-
     fn is_made_by_environment(&self, provider: &str) -> bool {
         self.providers.get(provider).is_some_and(|provider| provider.origin.layer == Layer::Default)
     }
@@ -328,29 +278,6 @@ impl Provider {
         };
         self.headers.iter().map(usable).collect()
     }
-
-    fn to_display_json(&self) -> Value {
-        let limits = |model: &ModelDocument| {
-            let mut shown = Map::new();
-            shown.extend(model.context_window.map(|window| ("contextWindow".to_owned(), json!(window))));
-            shown.extend(model.max_output_tokens.map(|output| ("maxOutputTokens".to_owned(), json!(output))));
-            Value::Object(shown)
-        };
-        let mut shown = Map::new();
-        shown.insert("protocol".to_owned(), json!(self.protocol.as_str()));
-        shown.insert("baseUrl".to_owned(), json!(self.base_url));
-        match &self.key {
-            ApiKey::None => {}
-            ApiKey::Plain(_) => shown.extend([("apiKey".to_owned(), json!(REDACTED))]),
-            ApiKey::Variable { name, .. } => shown.extend([("apiKeyEnv".to_owned(), json!(name))]),
-        }
-        let models: Map<String, Value> = self.models.iter().map(|(id, model)| (id.clone(), limits(model))).collect();
-        shown.insert("models".to_owned(), Value::Object(models));
-        let header = |(name, value): (&String, &Secret)| (name.clone(), json!(shown_secret(value.reveal())));
-        let headers: Map<String, Value> = self.headers.iter().map(header).collect();
-        shown.insert("headers".to_owned(), Value::Object(headers));
-        Value::Object(shown)
-    }
 }
 
 impl ApiKey {
@@ -371,16 +298,4 @@ impl ApiKey {
         }
         Ok(Some(Secret::new(key)))
     }
-}
-
-/// What is not set does not appear.
-fn without_nulls(mut shown: Value) -> Value {
-    if let Value::Object(map) = &mut shown {
-        map.retain(|_, value| !value.is_null());
-    }
-    shown
-}
-
-fn redacted(secrets: &BTreeMap<String, Secret>) -> Value {
-    Value::Object(secrets.keys().map(|name| (name.clone(), json!(REDACTED))).collect())
 }
