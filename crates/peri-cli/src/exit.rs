@@ -52,6 +52,21 @@ impl Exit {
     }
 }
 
+impl Exit {
+    /// Of the ends of several turns, the one that counts: a signal, then the fault of the caller, then a failure, a limit.
+    #[must_use]
+    pub fn or_worse(self, other: Exit) -> Exit {
+        let gravity = |exit: Exit| match exit {
+            Exit::Success => 0,
+            Exit::Limit => 1,
+            Exit::Failure => 2,
+            Exit::Usage => 3,
+            Exit::Signal(_) => 4,
+        };
+        if gravity(other) > gravity(self) { other } else { self }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit.code())

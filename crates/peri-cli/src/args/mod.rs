@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use acp::AcpArgs;
 pub use groups::{CwdArg, ModelArgs, PermissionArgs, SettingsArgs, StoreArg};
-pub use print::{OutputFormat, PrintArgs};
+pub use print::{InputFormat, OutputFormat, PrintArgs};
 pub use sessions::{ExportFormat, SessionsCommand};
 
 use crate::exit::Failure;
@@ -251,6 +251,9 @@ mod tests {
         check(&["-p", "--no-session-persistence", "--db-path", "f", "x"], Err("--db-path"));
         check(&["-p", "--include-partial-messages", "x"], Err("stream-json"));
         check(&["-p", "--include-partial-messages", "--output-format", "stream-json", "x"], Ok(()));
+        check(&["-p", "--input-format", "stream-json"], Err("--output-format stream-json"));
+        check(&["-p", "--input-format", "stream-json", "--output-format", "stream-json", "x"], Err("--input-format"));
+        check(&["-p", "--input-format", "stream-json", "--output-format", "stream-json"], Ok(()));
         check(&["--cwd", "/", "sessions"], Err("options come after"));
     }
 

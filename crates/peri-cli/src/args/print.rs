@@ -16,6 +16,10 @@ pub struct PrintArgs {
     #[arg(value_name = "PROMPT")]
     pub prompt: Vec<String>,
 
+    /// What comes from standard input
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat::Text)]
+    pub input_format: InputFormat,
+
     /// What goes to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Text)]
     pub output_format: OutputFormat,
@@ -74,6 +78,15 @@ impl PrintArgs {
     pub fn continues(&self) -> bool {
         self.continue_last || self.resume.is_some()
     }
+}
+
+/// What a print run reads from standard input.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InputFormat {
+    /// The prompt, where no argument gives it
+    Text,
+    /// A JSON object a line, each a message that is answered; needs --output-format stream-json
+    StreamJson,
 }
 
 /// What a print run writes to standard output.

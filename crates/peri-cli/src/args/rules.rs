@@ -4,7 +4,7 @@
 
 use clap::CommandFactory;
 
-use super::{AcpArgs, Cli, OutputFormat, PrintArgs, StoreArg};
+use super::{AcpArgs, Cli, InputFormat, OutputFormat, PrintArgs, StoreArg};
 use crate::console::one_line;
 use crate::exit::Failure;
 
@@ -74,6 +74,20 @@ fn check_format(args: &PrintArgs) -> Result<(), Failure> {
     if args.include_partial_messages && args.output_format != OutputFormat::StreamJson {
         return Err(Failure::usage("--include-partial-messages has no effect in this output format")
             .hint("add --output-format stream-json"));
+    }
+    if args.input_format == InputFormat::StreamJson {
+        if args.output_format != OutputFormat::StreamJson {
+            return Err(Failure::usage(
+                "--input-format stream-json has an answer for each message, which this output format has no room for",
+            )
+            .hint("add --output-format stream-json"));
+        }
+        if !args.prompt.is_empty() {
+            return Err(Failure::usage(
+                "with --input-format stream-json the prompts come from standard input, and here is one more",
+            )
+            .hint("leave the argument out, or --input-format"));
+        }
     }
     Ok(())
 }

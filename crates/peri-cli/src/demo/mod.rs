@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use crate::composition::{Environment, Host, HostPlan, Persistence, Places, system_ids};
 use crate::console::{Console, Tone};
 use crate::exit::{Exit, Failure};
-use crate::print::{self, ChosenBy, Format, PrintJob, SessionChoice, Surroundings, WorkDir};
+use crate::print::{self, ChosenBy, Format, Intake, PrintJob, SessionChoice, Surroundings, WorkDir};
 use crate::signals::StopSignals;
 use endpoint::Endpoint;
 use project::{SampleProject, TEST_COMMAND};
@@ -98,7 +98,7 @@ impl Stage {
             ids: ids.clone(),
         })?;
         let job = PrintJob {
-            prompt: script::PROMPT.to_owned(),
+            input: Intake::of_prompt(script::PROMPT.to_owned()),
             session: SessionChoice::New(None),
             work_dir,
             format: Format::Text,

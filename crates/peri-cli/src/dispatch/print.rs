@@ -5,12 +5,12 @@ use std::sync::Arc;
 use peri_acp_types::ports::IdSource;
 
 use super::{end, persistence, told};
-use crate::args::{OutputFormat, PrintArgs};
+use crate::args::{InputFormat, OutputFormat, PrintArgs};
 use crate::composition::overlay::{self, RunOptions};
 use crate::composition::{Environment, Host, HostPlan, PlaceChoice, Places, system_ids};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::print::{self, ChosenBy, Format, PrintJob, SessionChoice, Surroundings, WorkDir};
+use crate::print::{self, ChosenBy, Format, Intake, PrintJob, SessionChoice, Surroundings, WorkDir};
 use crate::signals::{StopSignals, leave_at_once};
 
 /// Runs one prompt.
@@ -44,12 +44,15 @@ fn prepare(args: &PrintArgs, ids: Arc<dyn IdSource>) -> Result<(PrintJob, Host, 
     };
     let places = Places::find(choice, Environment::Process)?;
     let overlay = overlay::of_run(options_of(args), places.start_dir())?;
-    let prompt = print::find_prompt(args.prompt_argument())?;
+    let input = match args.input_format {
+        InputFormat::Text => Intake::of_prompt(print::find_prompt(args.prompt_argument())?),
+        InputFormat::StreamJson => Intake::of_lines(tokio::io::stdin()),
+    };
     let signals = StopSignals::listen().map_err(|error| Failure::run(format!("signals cannot be taken: {error}")))?;
     let persistence = persistence(args.no_session_persistence);
     let chosen = if args.cwd.cwd.is_some() { ChosenBy::Option } else { ChosenBy::Circumstance };
     let work_dir = WorkDir { path: places.cwd().to_owned(), chosen };
-    let job = PrintJob { prompt, session: session_of(args), work_dir, format: format_of(args) };
+    let job = PrintJob { input, session: session_of(args), work_dir, format: format_of(args) };
     let host = Host::start(HostPlan { places, overlay, persistence, ids })?;
     Ok((job, host, signals))
 }

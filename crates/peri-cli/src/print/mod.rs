@@ -1,4 +1,4 @@
-//! Print: one prompt, one answer, as an ACP client in the same process.
+//! Print: one prompt and one answer, or several of both, as an ACP client in the same process.
 //!
 //! Owns: a run's course, from the choice of a session to the exit code. Must not: name the agent, the runtime, the
 //! controller or the middlewares; what it knows came over ACP.
@@ -9,6 +9,8 @@ mod client;
 mod denials;
 mod happening;
 mod hints;
+mod intake;
+mod lines;
 mod partial;
 mod progress;
 mod prompt;
@@ -19,6 +21,7 @@ mod sessions;
 mod stream_json;
 mod summary;
 
+pub use intake::Intake;
 pub use prompt::find_prompt;
 pub use run::{PrintJob, Surroundings, failed_before_session, print};
 pub use screen::Format;

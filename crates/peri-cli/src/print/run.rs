@@ -1,4 +1,4 @@
-//! A run's course: open the session, send the prompt, show what happens, end in order.
+//! A run's course: open the session, send each prompt, show what happens, end in order.
 //!
 //! Invariant: from the first moment on a signal is answered: it cancels the turn, ends every child process, and decides
 //! the exit code.
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
-    CancelNotification, CloseSessionRequest, ContentBlock, PromptRequest, PromptResponse, TextContent,
+    CancelNotification, CloseSessionRequest, ContentBlock, PromptRequest, PromptResponse,
 };
 use peri_acp::ClientSide;
 use peri_acp::extension::SessionMeta;
@@ -21,10 +21,12 @@ use super::client::{AgentLink, FromAgent, Listener, connect};
 use super::denials::Denials;
 use super::happening::Happening;
 use super::hints::refused_request;
+use super::intake::{Intake, NoMore};
+use super::lines::Control;
 use super::screen::{Format, Screen};
 use super::sessions::{self, SessionChoice, WorkDir};
 use super::summary::{Summary, Verdict};
-use crate::console::Console;
+use crate::console::{Console, one_line};
 use crate::exit::{Exit, Failure, StopSignal};
 use crate::signals::{StopSignals, leave_at_once};
 use crate::stopping::{CHILDREN_LIMIT, Stopping};
@@ -34,9 +36,9 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 /// How long a reader that is stuck is waited for at the end of a cancelled run.
 const STUCK_OUTPUT_LIMIT: Duration = Duration::from_millis(500);
 
-/// One prompt to run.
+/// What to run.
 pub struct PrintJob {
-    pub prompt: String,
+    pub input: Intake,
     pub session: SessionChoice,
     pub work_dir: WorkDir,
     pub format: Format,
@@ -54,11 +56,10 @@ pub struct Surroundings<'a> {
 pub async fn print(job: PrintJob, agent: ClientSide, around: Surroundings<'_>) -> Exit {
     let Surroundings { console, signals, ids, processes } = around;
     let mut run = Run::new(Screen::new(console, ids, job.format));
-    let verdict = match connect(agent, async |link| run.course(&job, link, signals, &processes).await).await {
-        Ok(verdict) => verdict,
-        Err(error) => Verdict::Failed(Failure::run(format!("the session's connection broke: {error}"))),
-    };
-    run.end(verdict).await
+    if let Err(error) = connect(agent, async |link| run.course(job, link, signals, &processes).await).await {
+        run.conclude(Verdict::Failed(Failure::run(format!("the session's connection broke: {error}")))).await;
+    }
+    run.end().await
 }
 
 /// A run that failed before there was a session: told in the job's format like any other.
@@ -68,8 +69,9 @@ pub async fn failed_before_session(
     console: &mut Console,
     ids: Arc<dyn IdSource>,
 ) -> Exit {
-    let run = Run::new(Screen::new(console, ids, format));
-    run.end(Verdict::Failed(failure)).await
+    let mut run = Run::new(Screen::new(console, ids, format));
+    run.conclude(Verdict::Failed(failure)).await;
+    run.end().await
 }
 
 struct Run<'a> {
@@ -77,6 +79,8 @@ struct Run<'a> {
     summary: Summary,
     denials: Denials,
     session: Option<SessionMeta>,
+    /// The worst of the turns so far; None before the first has ended.
+    exit: Option<Exit>,
 }
 
 impl Listener for Run<'_> {
@@ -91,44 +95,107 @@ impl Listener for Run<'_> {
 
 impl<'a> Run<'a> {
     fn new(screen: Screen<'a>) -> Run<'a> {
-        Run { screen, summary: Summary::start(), denials: Denials::default(), session: None }
+        let (summary, denials) = (Summary::start(), Denials::default());
+        Run { screen, summary, denials, session: None, exit: None }
     }
 
+    /// Answers one message after the other. The session is opened with the first, so that an input without any leaves none.
     async fn course(
         &mut self,
-        job: &PrintJob,
+        job: PrintJob,
         mut link: AgentLink,
         signals: &mut StopSignals,
         processes: &SupervisedHost,
-    ) -> Verdict {
+    ) {
+        let mut around = Around { input: job.input, link: &mut link, signals, processes };
+        loop {
+            let content = match self.next_message(&mut around).await {
+                Ok(Some(content)) => content,
+                Ok(None) => break,
+                // Every message has its result already.
+                Err(Verdict::Signalled(signal)) if self.exit.is_some() => {
+                    self.exit = Some(Exit::Signal(signal));
+                    break;
+                }
+                Err(verdict) => {
+                    self.conclude(verdict).await;
+                    break;
+                }
+            };
+            if self.exit.is_some() {
+                // The first turn's time is the run's; the waiting before a later one is nobody's.
+                self.summary = Summary::start();
+            }
+            let verdict = match self.open(&job.session, &job.work_dir, &mut around).await {
+                Ok(session) => self.turn(content, &session, &mut around).await,
+                Err(verdict) => verdict,
+            };
+            let is_last = matches!(verdict, Verdict::Signalled(_)) || self.session.is_none();
+            self.conclude(verdict).await;
+            if is_last || !self.screen.is_watched() {
+                break;
+            }
+        }
+        if let Some(session) = self.session.clone() {
+            self.close(&session, around.link, around.signals).await;
+        }
+    }
+
+    /// The next message; None at the end of the input. What the session says meanwhile is shown.
+    ///
+    /// # Errors
+    /// How the run ends where it does not end with its input.
+    async fn next_message(&mut self, around: &mut Around<'_>) -> Result<Option<Vec<ContentBlock>>, Verdict> {
+        loop {
+            if let Some(content) = around.input.take() {
+                return Ok(Some(content));
+            }
+            match around.input.no_more() {
+                Some(NoMore::Refused(failure)) => return Err(Verdict::Failed(failure)),
+                Some(NoMore::End) if self.exit.is_none() => return Err(Verdict::Failed(no_message())),
+                Some(NoMore::End) => return Ok(None),
+                None => {}
+            }
+            tokio::select! {
+                biased;
+                signal = around.signals.next() => return Err(Verdict::Signalled(signal)),
+                Some(message) = around.link.inbox.recv() => self.hear(message).await,
+                control = around.input.arrival() => if let Some(control) = control {
+                    self.screen.answer_control(&control.request_id, judge_control(&control).map(drop)).await;
+                },
+            }
+        }
+    }
+
+    /// The session, opened if it is not.
+    ///
+    /// # Errors
+    /// How the run ends where it cannot be opened.
+    async fn open(
+        &mut self,
+        choice: &SessionChoice,
+        work_dir: &WorkDir,
+        around: &mut Around<'_>,
+    ) -> Result<SessionMeta, Verdict> {
+        if let Some(session) = &self.session {
+            return Ok(session.clone());
+        }
         let opened = tokio::select! {
             biased;
-            signal = signals.next() => return Verdict::Signalled(signal),
-            opened = sessions::open(&mut link, &job.session, &job.work_dir, self) => opened,
+            signal = around.signals.next() => return Err(Verdict::Signalled(signal)),
+            opened = sessions::open(around.link, choice, work_dir, self) => opened,
         };
-        let session = match opened {
-            Ok(session) => session,
-            Err(failure) => return Verdict::Failed(failure),
-        };
+        let session = opened.map_err(Verdict::Failed)?;
         self.session = Some(session.clone());
-        if Path::new(&session.cwd) != job.work_dir.path {
+        if Path::new(&session.cwd) != work_dir.path {
             self.screen.notice(&format!("this session works in {}", session.cwd)).await;
         }
         self.screen.begin(&session).await;
-        let verdict = self.prompt(job, &session, &mut link, signals, processes).await;
-        self.close(&session, &mut link, signals).await;
-        verdict
+        Ok(session)
     }
 
-    async fn prompt(
-        &mut self,
-        job: &PrintJob,
-        session: &SessionMeta,
-        link: &mut AgentLink,
-        signals: &mut StopSignals,
-        processes: &SupervisedHost,
-    ) -> Verdict {
-        let content = vec![ContentBlock::Text(TextContent::new(job.prompt.clone()))];
+    async fn turn(&mut self, content: Vec<ContentBlock>, session: &SessionMeta, around: &mut Around<'_>) -> Verdict {
+        let Around { input, link, signals, processes } = around;
         let answer = link.connection.send_request(PromptRequest::new(session.session_id.clone(), content)).block_task();
         let mut answer = std::pin::pin!(answer);
         let mut stopping = Stopping::default();
@@ -152,6 +219,16 @@ impl<'a> Run<'a> {
                         self.cancel(session, link, &mut stopping, None);
                     }
                 }
+                control = input.arrival() => if let Some(control) = control {
+                    let judged = judge_control(&control);
+                    if let Ok(Deed::Interrupt) = judged {
+                        // The session goes on, so nothing but the turn is ended.
+                        request_cancel(session, link);
+                    }
+                    if let Some(signal) = self.answer_unless_signalled(&control, judged, signals).await {
+                        self.cancel(session, link, &mut stopping, Some(signal));
+                    }
+                },
                 answer = &mut answer => break answer,
             }
         };
@@ -173,9 +250,24 @@ impl<'a> Run<'a> {
         Some(signal)
     }
 
+    /// The same for an answer to a control request.
+    async fn answer_unless_signalled(
+        &mut self,
+        control: &Control,
+        judged: Result<Deed, String>,
+        signals: &mut StopSignals,
+    ) -> Option<StopSignal> {
+        let signal = tokio::select! {
+            biased;
+            () = self.screen.answer_control(&control.request_id, judged.map(drop)) => return None,
+            signal = signals.next() => signal,
+        };
+        self.screen.give_up_output();
+        Some(signal)
+    }
+
     fn cancel(&self, session: &SessionMeta, link: &AgentLink, stopping: &mut Stopping, signal: Option<StopSignal>) {
-        // Where the connection is gone the answer says so.
-        drop(link.connection.send_notification(CancelNotification::new(session.session_id.clone())));
+        request_cancel(session, link);
         stopping.begin(signal);
     }
 
@@ -205,22 +297,71 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn end(mut self, verdict: Verdict) -> Exit {
+    /// Tells how a turn, or the run, has ended.
+    async fn conclude(&mut self, verdict: Verdict) {
         let told = self.screen.end(&self.summary, &verdict, &self.denials, self.session.as_ref());
         match &verdict {
             // A reader that is stuck must not hold what a signal wants to end.
             Verdict::Signalled(_) => drop(timeout(STUCK_OUTPUT_LIMIT, told).await),
             _ => told.await,
         }
+        self.exit = Some(self.exit.map_or(verdict.exit(), |exit| exit.or_worse(verdict.exit())));
+        self.summary = Summary::start();
+        self.denials = Denials::default();
+    }
+
+    async fn end(mut self) -> Exit {
         if let Some(failure) = self.screen.output_failure() {
             self.screen.failure(&failure).await;
         }
-        match (verdict.exit(), self.screen.is_watched()) {
+        match (self.exit.unwrap_or(Exit::Success), self.screen.is_watched()) {
             // Answered, and nobody got it.
             (Exit::Success, false) => Exit::Failure,
             (exit, _) => exit,
         }
     }
+}
+
+/// What a run works with besides its own state.
+struct Around<'a> {
+    input: Intake,
+    link: &'a mut AgentLink,
+    signals: &'a mut StopSignals,
+    processes: &'a SupervisedHost,
+}
+
+/// What a control request asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Deed {
+    Interrupt,
+    /// It only wants to be answered.
+    Nothing,
+}
+
+/// What is to be done for a control request.
+///
+/// # Errors
+/// Why nothing is, in words for its sender.
+fn judge_control(control: &Control) -> Result<Deed, String> {
+    let has_hooks =
+        control.request.get("hooks").is_some_and(|hooks| hooks.as_object().is_some_and(|map| !map.is_empty()));
+    match control.request.get("subtype").and_then(|subtype| subtype.as_str()) {
+        Some("interrupt") => Ok(Deed::Interrupt),
+        Some("initialize") if has_hooks => Err("hooks of a client are not supported".to_owned()),
+        Some("initialize") => Ok(Deed::Nothing),
+        Some(other) => Err(format!("control request `{}` is not supported", one_line(other))),
+        None => Err("the control request has no `subtype`".to_owned()),
+    }
+}
+
+fn request_cancel(session: &SessionMeta, link: &AgentLink) {
+    // Where the connection is gone the answer says so.
+    drop(link.connection.send_notification(CancelNotification::new(session.session_id.clone())));
+}
+
+fn no_message() -> Failure {
+    Failure::usage("standard input ended without a message")
+        .hint("a line is {\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"what to do\"}}")
 }
 
 /// The verdict of a turn that was cancelled and is not waited for any longer.

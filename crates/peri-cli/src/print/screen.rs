@@ -15,7 +15,7 @@ use super::happening::Happening;
 use super::hints::without_session;
 use super::progress::Progress;
 use super::result::result;
-use super::stream_json::{Pieces, StreamJson};
+use super::stream_json::{Pieces, StreamJson, control_response};
 use super::summary::{Summary, Verdict};
 use crate::console::Console;
 use crate::exit::Failure;
@@ -112,6 +112,12 @@ impl<'a> Screen<'a> {
         {
             self.console.failure(&failure).await;
         }
+    }
+
+    /// Answers a control request of the client: done, or why not.
+    pub async fn answer_control(&mut self, request_id: &str, outcome: Result<(), String>) {
+        let line = control_response(request_id, outcome);
+        self.write_line(&line).await;
     }
 
     /// An answer that was cut off or refused is shown too: it is what there is, and standard error says what it is.

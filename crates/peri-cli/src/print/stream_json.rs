@@ -108,6 +108,15 @@ impl StreamJson {
     }
 }
 
+/// The answer to a control request.
+pub fn control_response(request_id: &str, outcome: Result<(), String>) -> Value {
+    let response = match outcome {
+        Ok(()) => json!({"subtype": "success", "request_id": request_id, "response": {}}),
+        Err(reason) => json!({"subtype": "error", "request_id": request_id, "error": reason}),
+    };
+    json!({"type": "control_response", "response": response})
+}
+
 /// The word that these programs know.
 fn permission_mode(word: &str) -> &str {
     match word {

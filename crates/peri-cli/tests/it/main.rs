@@ -21,4 +21,5 @@ mod session_files;
 mod sessions;
 mod signals;
 mod store;
+mod stream_input;
 mod trust;
