@@ -15,14 +15,17 @@ mod shell_verdict;
 mod suggest;
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::future::{Either, select};
 use peri_acp_types::ports::{PathResolver, UserInteractionBroker};
 use peri_acp_types::{
     NoticeKind, PermissionAnswer, PermissionMode, PermissionRequest, ToolArguments, ToolCall, ToolSpec,
 };
 use peri_agent::{CallVerdict, Contribution, Middleware, PendingCall, SessionScope};
 use peri_config::PermissionRule;
+use tokio::sync::watch;
 
 use judge::{Grounds, Question, Verdict, hidden_paths, judge};
 use path_rule::Place;
@@ -79,7 +82,8 @@ pub trait RuleSink: Send + Sync {
 
 /// Judges every call of one session.
 pub struct PermissionMiddleware {
-    mode: PermissionMode,
+    /// The mode in force; a question that is open watches it.
+    mode: watch::Sender<PermissionMode>,
     broker: Arc<dyn UserInteractionBroker>,
     paths: Arc<dyn PathResolver>,
     sink: Arc<dyn RuleSink>,
@@ -105,13 +109,17 @@ impl PermissionMiddleware {
     ) -> PermissionMiddleware {
         let rules = Arc::new(Rules::new(&policy.allow, &policy.ask, &policy.deny));
         PermissionMiddleware {
-            mode: policy.mode,
+            mode: watch::Sender::new(policy.mode),
             broker,
             paths,
             sink,
             memory: Mutex::new(Memory { rules, rejected: HashSet::new() }),
             asking: futures::lock::Mutex::new(()),
         }
+    }
+
+    fn mode(&self) -> PermissionMode {
+        *self.mode.borrow()
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -129,25 +137,35 @@ impl PermissionMiddleware {
         if self.memory().rejected.contains(&fingerprint(&pending.call)) {
             return Verdict::Deny("the user rejected this call for the whole session".to_owned());
         }
-        self.judge_with(pending, &rules, self.mode).await
+        self.judge_with(pending, &rules, self.mode()).await
     }
 
     /// Asks the user, unless an answer to another question has settled it meanwhile.
     async fn ask(&self, pending: &mut PendingCall) -> CallVerdict {
         let _one_at_a_time = self.asking.lock().await;
+        // From before the verdict on, so that no change falls between the two.
+        let changes = self.mode.subscribe();
         match self.judge(pending).await {
-            Verdict::Ask(question) => self.put(pending, question).await,
+            Verdict::Ask(question) => self.put(pending, question, changes).await,
             settled => settle(pending, settled),
         }
     }
 
-    async fn put(&self, pending: &mut PendingCall, question: Question) -> CallVerdict {
-        let offered = if self.would_allow(pending, &question.candidates, self.mode).await {
+    async fn put(
+        &self,
+        pending: &mut PendingCall,
+        question: Question,
+        changes: watch::Receiver<PermissionMode>,
+    ) -> CallVerdict {
+        let offered = if self.would_allow(pending, &question.candidates, self.mode()).await {
             question.candidates.clone()
         } else {
             Vec::new()
         };
-        let answer = self.broker.request_permission(request(pending, &question, &offered)).await;
+        let answer = match self.answer(pending, request(pending, &question, &offered), changes).await {
+            Either::Left(answer) => answer,
+            Either::Right(settled) => return settle(pending, settled),
+        };
         let subject = refusal::subject(&pending.spec, &pending.call);
         let refused = match answer {
             PermissionAnswer::AllowOnce => None,
@@ -179,6 +197,26 @@ impl PermissionMiddleware {
         }
     }
 
+    /// The user's answer, or the verdict that a change of the mode came to meanwhile, which withdraws the question.
+    async fn answer(
+        &self,
+        pending: &PendingCall,
+        request: PermissionRequest,
+        mut changes: watch::Receiver<PermissionMode>,
+    ) -> Either<PermissionAnswer, Verdict> {
+        let mut answer = self.broker.request_permission(request);
+        loop {
+            match select(answer, pin!(changes.changed())).await {
+                Either::Left((answer, _)) => return Either::Left(answer),
+                Either::Right((_, still_open)) => answer = still_open,
+            }
+            match self.judge(pending).await {
+                Verdict::Ask(_) => {}
+                settled => return Either::Right(settled),
+            }
+        }
+    }
+
     fn learn(&self, list: impl FnOnce(&mut Rules) -> &mut Vec<Rule>, rules: &[PermissionRule]) {
         let mut memory = self.memory();
         let known = Arc::make_mut(&mut memory.rules);
@@ -196,12 +234,12 @@ impl PermissionMiddleware {
         let mut remedy = Remedy { rules: offered, mode: None };
         if remedy.rules.is_empty() && pending.spec.name == SHELL_TOOL {
             let every_command: Vec<PermissionRule> = PermissionRule::builtin(SHELL_TOOL, None).into_iter().collect();
-            if self.would_allow(pending, &every_command, self.mode).await {
+            if self.would_allow(pending, &every_command, self.mode()).await {
                 remedy.rules = every_command;
             }
         }
         for mode in PermissionMode::ALL {
-            if mode != self.mode && remedy.mode.is_none() && self.would_allow(pending, &[], mode).await {
+            if mode != self.mode() && remedy.mode.is_none() && self.would_allow(pending, &[], mode).await {
                 remedy.mode = Some(mode);
             }
         }
@@ -219,6 +257,10 @@ impl Middleware for PermissionMiddleware {
         let complaints = self.memory().rules.complaints();
         let notices = complaints.into_iter().map(|complaint| (NoticeKind::Configuration, complaint)).collect();
         Contribution { notices, ..Contribution::default() }
+    }
+
+    async fn permission_mode_changed(&self, mode: PermissionMode) {
+        self.mode.send_replace(mode);
     }
 
     async fn before_call(&self, call: &mut PendingCall) -> CallVerdict {

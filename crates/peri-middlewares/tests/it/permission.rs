@@ -587,3 +587,30 @@ async fn a_search_leaves_out_what_reading_is_denied() {
     let (_, call) = desk.call(workspace_tool("Read"), json!({"file_path": "a"})).await;
     assert!(call.hidden_paths.is_empty());
 }
+
+#[tokio::test]
+async fn another_mode_holds_from_the_next_call_on() {
+    let desk = desk("deny Bash(rm:*)");
+    begins(&desk.bash("touch a").await, "asked", "the mode from the start");
+    desk.middleware.permission_mode_changed(PermissionMode::Bypass).await;
+    assert_eq!(desk.bash("touch a").await, "runs");
+    begins(&desk.bash("rm a").await, "refused", "a deny rule holds in every mode");
+    desk.middleware.permission_mode_changed(PermissionMode::AcceptEdits).await;
+    assert_eq!(desk.file("Write", "a").await, "runs");
+    begins(&desk.bash("touch a").await, "asked", "commands are no edits");
+    desk.middleware.permission_mode_changed(PermissionMode::Default).await;
+    begins(&desk.file("Write", "a").await, "asked", "as from the start");
+}
+
+#[tokio::test]
+async fn an_open_question_is_withdrawn_by_a_mode_that_settles_it_and_by_no_other() {
+    let desk = desk("");
+    desk.broker.away.store(true, Ordering::SeqCst);
+    let mut outcome = Box::pin(desk.bash("touch a"));
+    assert!(outcome.as_mut().now_or_never().is_none(), "nobody answers");
+    desk.middleware.permission_mode_changed(PermissionMode::AcceptEdits).await;
+    assert!(outcome.as_mut().now_or_never().is_none(), "this mode does not settle it");
+    desk.middleware.permission_mode_changed(PermissionMode::Bypass).await;
+    assert_eq!(outcome.await, "runs");
+    assert_eq!(desk.asked(), 1);
+}
