@@ -13,7 +13,7 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult,
     ElicitationAction, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
-    ListRootsResult, Root, RootsCapabilities,
+    ListRootsResult, ProtocolVersion, Root, RootsCapabilities,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Map, Value};
@@ -68,7 +68,10 @@ impl ClientHandler for SessionHandler {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
         capabilities.elicitation = Some(ElicitationCapability::new().with_form(FormElicitationCapability::default()));
-        ClientConfig::new(capabilities, Implementation::new("peri", env!("CARGO_PKG_VERSION")))
+        let mut config = ClientConfig::new(capabilities, Implementation::new("peri", env!("CARGO_PKG_VERSION")));
+        // rmcp names its newest, which has no such handshake.
+        config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        config
     }
 
     async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {

@@ -15,7 +15,8 @@ use tokio::task::JoinSet;
 
 use crate::bridge::tool;
 use crate::fakes::{FakeBroker, pending, scope};
-use crate::http_server::{Answer, Heard, HttpServer, HyperTransport};
+use crate::http_port::HyperTransport;
+use crate::http_server::{Answer, Heard, HttpServer};
 use crate::process::TokioClock;
 
 #[derive(Default)]

@@ -9,6 +9,7 @@ mod deferred;
 mod fakes;
 mod fuzz_corpus;
 mod http;
+mod http_port;
 mod http_server;
 mod mcp;
 mod permission;

@@ -50,8 +50,9 @@ async fn roots_are_told_as_uris_and_sampling_is_not_offered() {
     let (bridge, server) = asking(json!({"method": "roots/list"})).await;
     let answer = answer_to(&bridge).await;
     assert_eq!(answer["result"]["roots"], json!([{"uri": "file:///work"}, {"uri": "file:///a%20b"}]));
-    let capabilities = server.hears("initialize").await["params"]["capabilities"].clone();
-    assert_eq!(capabilities, json!({"roots": {}, "elicitation": {"form": {}}}));
+    let params = server.hears("initialize").await["params"].clone();
+    assert_eq!(params["capabilities"], json!({"roots": {}, "elicitation": {"form": {}}}));
+    assert_eq!(params["protocolVersion"], "2025-11-25");
 
     let sampling = json!({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}});
     let (bridge, _server) = asking(sampling).await;
