@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use agent_client_protocol::Error;
 use peri_acp_types::SessionId;
+use peri_acp_types::ports::Clock;
 use peri_controller::{Controller, SessionFacts};
 
 use crate::desk::SessionDesk;
@@ -23,6 +24,7 @@ const MAX_IN_FLIGHT: usize = 256;
 
 pub(crate) struct Connection {
     pub controller: Controller,
+    pub clock: Arc<dyn Clock>,
     pub backlog: Arc<Backlog>,
     negotiated: Mutex<Negotiated>,
     /// Held for a look or a change only, never over an await.
@@ -42,9 +44,10 @@ impl Drop for InFlight {
 }
 
 impl Connection {
-    pub(crate) fn new(controller: Controller, backlog: Arc<Backlog>) -> Connection {
+    pub(crate) fn new(controller: Controller, clock: Arc<dyn Clock>, backlog: Arc<Backlog>) -> Connection {
         Connection {
             controller,
+            clock,
             backlog,
             negotiated: Mutex::default(),
             desks: Mutex::default(),
@@ -82,7 +85,7 @@ impl Connection {
     }
 
     pub(crate) fn add_desk(&self, facts: &SessionFacts) -> Arc<SessionDesk> {
-        let desk = Arc::new(SessionDesk::new(facts.session_id, facts.session_epoch));
+        let desk = Arc::new(SessionDesk::new(facts));
         self.lock().insert(desk.id, desk.clone());
         desk
     }

@@ -3,14 +3,16 @@
 //! The forwarder writes, everyone else waits. Invariant: a prompt is answered once, after everything that came before its
 //! turn's end has been queued for the client.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{PromptResponse, StopReason as ShownStop};
 use peri_acp_types::{
-    Envelope, SessionEpoch, SessionEvent, SessionId, StopReason, ToolCallId, TurnEnd, TurnError, TurnId, TurnOutcome,
+    Envelope, SessionEpoch, SessionEvent, SessionId, StopReason, ToolCallId, ToolLocation, TurnEnd, TurnError, TurnId,
+    TurnOutcome,
 };
+use peri_controller::{ModelChoice, SessionFacts};
 use tokio::sync::Notify;
 
 use crate::errors::{internal, turn_failed};
@@ -21,6 +23,8 @@ use crate::map::extension::turn_ended;
 pub(crate) struct SessionDesk {
     pub id: SessionId,
     pub epoch: SessionEpoch,
+    /// What the client can choose from.
+    pub models: Vec<ModelChoice>,
     /// Held for a look or a change only, never over an await.
     state: Mutex<State>,
     changed: Notify,
@@ -29,11 +33,21 @@ pub(crate) struct SessionDesk {
 #[derive(Default)]
 struct State {
     prompts: HashMap<TurnId, Prompt>,
-    /// Calls that the client knows to be whole and that have no end yet.
-    calls_shown: HashSet<ToolCallId>,
+    /// Calls that the client knows to be whole and that have no end yet, with the files that they name.
+    calls_shown: HashMap<ToolCallId, Vec<ToolLocation>>,
+    cancelling: Cancelling,
     running: Option<TurnId>,
     /// No event will come any more.
     ended: bool,
+}
+
+/// Where a cancel of the client's is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Cancelling {
+    #[default]
+    Not,
+    Wanted,
+    Underway,
 }
 
 enum Prompt {
@@ -50,8 +64,14 @@ pub(crate) enum TurnStage {
 }
 
 impl SessionDesk {
-    pub(crate) fn new(id: SessionId, epoch: SessionEpoch) -> SessionDesk {
-        SessionDesk { id, epoch, state: Mutex::default(), changed: Notify::new() }
+    pub(crate) fn new(facts: &SessionFacts) -> SessionDesk {
+        SessionDesk {
+            id: facts.session_id,
+            epoch: facts.session_epoch,
+            models: facts.models.clone(),
+            state: Mutex::default(),
+            changed: Notify::new(),
+        }
     }
 
     /// Takes note of an event that has been queued for the client, and answers the prompt that it ends.
@@ -60,8 +80,8 @@ impl SessionDesk {
         let mut state = self.lock();
         match &envelope.event.event {
             SessionEvent::TurnStarted => state.running = turn_id,
-            SessionEvent::ToolCallStarted { call, .. } => {
-                state.calls_shown.insert(call.id.clone());
+            SessionEvent::ToolCallStarted { call, locations, .. } => {
+                state.calls_shown.insert(call.id.clone(), locations.clone());
             }
             SessionEvent::ToolCallFinished { id, .. } => {
                 state.calls_shown.remove(id);
@@ -121,14 +141,37 @@ impl SessionDesk {
         self.wait(|state| (!matches!(state.prompts.get(&turn_id), Some(Prompt::Waiting(_)))).then_some(())).await;
     }
 
-    /// Resolves when the call has been queued for the client; false where it never will be. Dropping the future has no
-    /// effect.
-    pub(crate) async fn call_shown(&self, id: &ToolCallId) -> bool {
-        self.wait(|state| match state.calls_shown.contains(id) {
-            true => Some(true),
-            false => state.ended.then_some(false),
+    /// Resolves when the call has been queued for the client, with the files that it names; None where it never will be.
+    /// Dropping the future has no effect.
+    pub(crate) async fn call_shown(&self, id: &ToolCallId) -> Option<Vec<ToolLocation>> {
+        self.wait(|state| match state.calls_shown.get(id) {
+            Some(locations) => Some(Some(locations.clone())),
+            None => state.ended.then_some(None),
         })
         .await
+    }
+
+    /// Notes that the client wants its turn cancelled. True where nobody sees to that yet: the caller does, until
+    /// [`SessionDesk::cancel_seen_to`] is true.
+    pub(crate) fn want_cancel(&self) -> bool {
+        let mut state = self.lock();
+        let before = std::mem::replace(&mut state.cancelling, Cancelling::Wanted);
+        before == Cancelling::Not
+    }
+
+    /// Takes up the cancel that is wanted. Calls before and after it are as many as the client likes, and are one.
+    pub(crate) fn take_up_cancel(&self) {
+        self.lock().cancelling = Cancelling::Underway;
+    }
+
+    /// True where no further cancel has been wanted since the last one was taken up.
+    pub(crate) fn cancel_seen_to(&self) -> bool {
+        let mut state = self.lock();
+        let done = state.cancelling == Cancelling::Underway;
+        if done {
+            state.cancelling = Cancelling::Not;
+        }
+        done
     }
 
     /// No event will come any more: nobody waits in vain.

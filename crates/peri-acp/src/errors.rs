@@ -30,6 +30,9 @@ pub(crate) fn internal(detail: impl Into<String>, kind: &str) -> Error {
 pub(crate) fn from_controller(error: &ControllerError) -> Error {
     let text = error.to_string();
     match error {
+        ControllerError::Config(_) if error.wants_authentication() => {
+            Error::new(ErrorCode::AUTH_REQUIRED, text).data(json!({"kind": "configuration"}))
+        }
         ControllerError::Config(_) => Error::new(WORKSPACE, text).data(json!({"kind": "configuration"})),
         ControllerError::UnknownContext { .. } => Error::new(WORKSPACE, text).data(json!({"kind": "unknown-context"})),
         ControllerError::UnknownAgent(_) | ControllerError::RelativeCwd(_) | ControllerError::OtherCwd { .. } => {

@@ -62,6 +62,9 @@ pub struct SessionMeta {
     pub model: String,
     /// The word that `session/set_mode` takes.
     pub permission_mode: String,
+    /// `low`, `medium` or `high`. Absent: requests say what settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
     /// Names, in the order in which the model sees them.
     pub tools: Vec<String>,
     /// False where the session is forgotten when Peri ends.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{SessionNotification, SessionUpdate};
 use peri_acp_types::SessionId;
+use peri_acp_types::ports::Clock;
 use peri_controller::StampedEvents;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -23,12 +24,13 @@ pub(crate) async fn forward(
     desk: &Arc<SessionDesk>,
     mut view: SessionView,
     outlet: &Outlet,
+    clock: &dyn Clock,
     mut events: StampedEvents,
 ) -> Result<(), ClientGone> {
     loop {
         outlet.room().await?;
         let Some(envelope) = events.next().await else { return Ok(()) };
-        for told in view.tell(&envelope) {
+        for told in view.tell(&envelope, clock.now_ms()) {
             match told {
                 Told::Update(update) => send_update(outlet, desk.id, *update)?,
                 Told::Event(event) => outlet.send(EVENT_METHOD, params(&*event))?,

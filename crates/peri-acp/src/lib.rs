@@ -10,6 +10,7 @@ mod connection;
 mod desk;
 mod errors;
 pub mod extension;
+mod forms;
 mod forward;
 mod map;
 mod methods;

@@ -5,8 +5,9 @@
 
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
-    AgentCapabilities, Implementation, InitializeRequest, InitializeResponse, PromptCapabilities, SessionCapabilities,
-    SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities,
+    AgentCapabilities, ElicitationCapabilities, Implementation, InitializeRequest, InitializeResponse, McpCapabilities,
+    PromptCapabilities, SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities,
+    SessionListCapabilities, SessionResumeCapabilities,
 };
 
 use crate::extension::{EVENTS_VERSION, InitializeRequestMeta, InitializeResponseMeta, from_meta, to_meta};
@@ -18,6 +19,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) struct Negotiated {
     pub events: Gate,
     pub notices: Gate,
+    /// A form of an MCP server.
+    pub forms: Gate,
     pub asking: Asking,
 }
 
@@ -48,7 +51,7 @@ impl Gate {
 
 impl Default for Negotiated {
     fn default() -> Negotiated {
-        Negotiated { events: Gate::Shut, notices: Gate::Shut, asking: Asking::Interactive }
+        Negotiated { events: Gate::Shut, notices: Gate::Shut, forms: Gate::Shut, asking: Asking::Interactive }
     }
 }
 
@@ -61,9 +64,11 @@ pub(crate) fn negotiate(request: &InitializeRequest) -> Result<(Negotiated, Init
     let wants_events = ours.as_ref().and_then(|meta| meta.events).is_some_and(|version| version >= EVENTS_VERSION);
     let nobody_there = ours.as_ref().is_some_and(|meta| !meta.interactive);
     let session = request.client_capabilities.session.as_ref();
+    let elicitation = request.client_capabilities.elicitation.as_ref();
     let negotiated = Negotiated {
         events: Gate::open_if(wants_events),
         notices: Gate::open_if(session.is_some_and(|session| session.notices.is_some())),
+        forms: Gate::open_if(elicitation.is_some_and(ElicitationCapabilities::supports_form)),
         asking: if nobody_there { Asking::NobodyThere } else { Asking::Interactive },
     };
     let meta = InitializeResponseMeta { events: wants_events.then_some(EVENTS_VERSION), version: VERSION.to_owned() };
@@ -78,6 +83,7 @@ fn offered() -> AgentCapabilities {
     AgentCapabilities::new()
         .load_session(true)
         .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
+        .mcp_capabilities(McpCapabilities::new().http(true))
         .session_capabilities(
             SessionCapabilities::new()
                 .list(SessionListCapabilities::new())
@@ -106,12 +112,15 @@ mod tests {
     fn gates_open_by_what_the_client_says() {
         check(
             json!({"protocolVersion": 1, "_meta": {"peri": {"events": 1, "interactive": false}}}),
-            Some(Negotiated { events: Gate::Open, notices: Gate::Shut, asking: Asking::NobodyThere }),
+            Some(Negotiated { events: Gate::Open, asking: Asking::NobodyThere, ..Negotiated::default() }),
         );
         check(
             json!({"protocolVersion": 1, "clientCapabilities": {"session": {"notices": {}}}, "_meta": {"peri": {}}}),
             Some(Negotiated { notices: Gate::Open, ..Negotiated::default() }),
         );
+        let elicitation = |modes: Value| json!({"protocolVersion": 1, "clientCapabilities": {"elicitation": modes}});
+        check(elicitation(json!({"form": {}})), Some(Negotiated { forms: Gate::Open, ..Negotiated::default() }));
+        check(elicitation(json!({"url": {}})), Some(Negotiated::default()));
         check(json!({"protocolVersion": 1, "_meta": {"peri": {"events": 0}}}), Some(Negotiated::default()));
         check(
             json!({"protocolVersion": 1, "_meta": {"peri": {"events": 7}}}),

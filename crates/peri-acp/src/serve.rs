@@ -38,7 +38,7 @@ pub enum ServeError {
 /// # Errors
 /// [`ServeError`], after the sessions have been ended.
 pub async fn serve(controller: Controller, clock: Arc<dyn Clock>, side: AgentSide) -> Result<(), ServeError> {
-    let connection = Arc::new(Connection::new(controller, side.backlog.clone()));
+    let connection = Arc::new(Connection::new(controller, clock.clone(), side.backlog.clone()));
     let served = methods::table(&connection).connect_with(side.channel, {
         let connection = connection.clone();
         async move |client| {

@@ -177,9 +177,14 @@ impl ThreadStore for FakeStore {
         };
         let mut metas: Vec<ThreadMeta> = threads.values().map(|thread| thread.meta.clone()).filter(matches).collect();
         metas.sort_by_key(|meta| std::cmp::Reverse((meta.updated_at_ms, meta.id)));
-        let after =
-            query.cursor.as_ref().and_then(|cursor| metas.iter().position(|meta| meta.id.to_string() == *cursor));
-        let mut rest = metas.split_off(after.map_or(0, |position| position + 1));
+        let start = match &query.cursor {
+            None => 0,
+            Some(cursor) => match metas.iter().position(|meta| meta.id.to_string() == *cursor) {
+                Some(position) => position + 1,
+                None => return Err(StoreError::Failed(format!("`{cursor}` is no place in a list of sessions"))),
+            },
+        };
+        let mut rest = metas.split_off(start);
         let more = rest.len() > query.limit.max(1);
         rest.truncate(query.limit.max(1));
         let next = rest.last().filter(|_| more).map(|meta| meta.id.to_string());

@@ -4,6 +4,9 @@
 
 pub(crate) mod content;
 pub(crate) mod extension;
+pub(crate) mod form;
+pub(crate) mod mcp;
+pub(crate) mod options;
 pub(crate) mod replay;
 pub(crate) mod session;
 pub(crate) mod tool;

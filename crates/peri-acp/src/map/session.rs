@@ -1,8 +1,11 @@
 //! A session's facts and entries in a list, as ACP says them.
 
 use agent_client_protocol::Error;
-use agent_client_protocol::v1::schema::{Meta, SessionInfo};
-use peri_acp_types::{SessionId, ThreadMeta};
+use agent_client_protocol::v1::schema::{
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, Meta, SessionInfo, SessionUpdate,
+    UnstructuredCommandInput,
+};
+use peri_acp_types::{CommandSpec, Effort, SessionId, ThreadMeta};
 use peri_controller::{Persistence, SessionFacts};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -25,6 +28,7 @@ pub(crate) fn facts_meta(facts: &SessionFacts) -> Meta {
         cwd: facts.cwd.clone(),
         model: facts.settings.model.clone(),
         permission_mode: facts.settings.permission_mode.as_str().to_owned(),
+        effort: facts.settings.effort.map(Effort::as_str).map(str::to_owned),
         tools: facts.tools.clone(),
         persistent: match facts.persistence {
             Persistence::Kept => true,
@@ -39,8 +43,19 @@ pub(crate) fn list_entry(thread: &ThreadMeta) -> SessionInfo {
         .updated_at(iso_time(thread.updated_at_ms))
 }
 
+/// The commands, where there are any.
+pub(crate) fn commands_update(commands: &[CommandSpec]) -> Option<SessionUpdate> {
+    let shown = |command: &CommandSpec| {
+        let input = command.input_hint.as_ref().map(|hint| UnstructuredCommandInput::new(hint.clone()));
+        AvailableCommand::new(command.name.clone(), command.description.clone())
+            .input(input.map(AvailableCommandInput::Unstructured))
+    };
+    let shown: Vec<AvailableCommand> = commands.iter().map(shown).collect();
+    (!shown.is_empty()).then(|| SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(shown)))
+}
+
 /// None for a time that no calendar has.
-fn iso_time(unix_ms: i64) -> Option<String> {
+pub(crate) fn iso_time(unix_ms: i64) -> Option<String> {
     let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000).ok()?;
     time.format(&Rfc3339).ok()
 }

@@ -7,14 +7,18 @@
 use std::collections::BTreeMap;
 
 use agent_client_protocol::v1::schema::{
-    ContentChunk, CurrentModeUpdate, Notice, NoticeSeverity, SessionInfoUpdate, SessionUpdate, ToolCallUpdateFields,
-    UsageUpdate,
+    ConfigOptionUpdate, ContentChunk, CurrentModeUpdate, Notice, NoticeSeverity, SessionInfoUpdate, SessionUpdate,
+    ToolCallUpdateFields, UsageUpdate,
 };
 use peri_acp_types::{
-    AgentEvent, Envelope, NoticeKind, SessionEvent, ToolCallId, ToolOutput, ToolResult, TurnId, as_millis,
+    AgentEvent, Envelope, NoticeKind, PermissionMode, SessionEvent, SessionSettings, ToolCallId, ToolOutput,
+    ToolResult, TurnId, as_millis,
 };
+use peri_controller::{ModelChoice, SessionFacts};
 
 use super::content::text_block;
+use super::options::config_options;
+use super::session::iso_time;
 use super::{extension, tool};
 use crate::extension::{Event, EventBody};
 use crate::negotiation::{Gate, Negotiated};
@@ -33,17 +37,28 @@ pub(crate) struct SessionView {
     open_calls: BTreeMap<ToolCallId, String>,
     /// Messages of the model that began; each has an id of its own for the client.
     messages: u64,
+    /// Told last.
+    mode: PermissionMode,
+    /// What can be chosen.
+    models: Vec<ModelChoice>,
 }
 
 impl SessionView {
-    pub(crate) fn new(negotiated: Negotiated) -> SessionView {
-        SessionView { negotiated, open_calls: BTreeMap::new(), messages: 0 }
+    /// The view of a client that has been told these facts.
+    pub(crate) fn new(negotiated: Negotiated, facts: &SessionFacts) -> SessionView {
+        SessionView {
+            negotiated,
+            open_calls: BTreeMap::new(),
+            messages: 0,
+            mode: facts.settings.permission_mode,
+            models: facts.models.clone(),
+        }
     }
 
-    /// What the client is told of this event, in this order.
-    pub(crate) fn tell(&mut self, envelope: &Envelope) -> Vec<Told> {
+    /// What the client is told of this event, which happened at this Unix time in milliseconds, in this order.
+    pub(crate) fn tell(&mut self, envelope: &Envelope, at_ms: i64) -> Vec<Told> {
         let AgentEvent { turn_id, event, .. } = &envelope.event;
-        let (updates, body) = self.map(*turn_id, event);
+        let (updates, body) = self.map(*turn_id, event, at_ms);
         let mut told: Vec<Told> = updates.into_iter().map(|update| Told::Update(Box::new(update))).collect();
         if self.negotiated.events.is_open() {
             told.extend(body.map(|body| Told::Event(Box::new(addressed(envelope, body)))));
@@ -51,7 +66,12 @@ impl SessionView {
         told
     }
 
-    fn map(&mut self, turn_id: Option<TurnId>, event: &SessionEvent) -> (Vec<SessionUpdate>, Option<EventBody>) {
+    fn map(
+        &mut self,
+        turn_id: Option<TurnId>,
+        event: &SessionEvent,
+        at_ms: i64,
+    ) -> (Vec<SessionUpdate>, Option<EventBody>) {
         match event {
             SessionEvent::TurnStarted => (Vec::new(), Some(EventBody::TurnStarted)),
             SessionEvent::AttemptStarted => {
@@ -95,22 +115,33 @@ impl SessionView {
                 (ends, Some(body))
             }
             SessionEvent::TitleChanged { title } => {
-                let update = SessionInfoUpdate::new().title(title.clone());
+                let update = SessionInfoUpdate::new().title(title.clone()).updated_at(iso_time(at_ms));
                 (vec![SessionUpdate::SessionInfoUpdate(update)], None)
             }
-            SessionEvent::SettingsChanged(settings) => {
-                let mode = CurrentModeUpdate::new(settings.permission_mode.as_str());
-                (vec![SessionUpdate::CurrentModeUpdate(mode)], None)
-            }
+            SessionEvent::SettingsChanged(settings) => (self.changed(settings), None),
             SessionEvent::Notice { kind, text } => {
                 let body = EventBody::Notice { kind: extension::notice_kind(*kind), text: text.clone() };
                 (self.notice(*kind, text), Some(body))
             }
             SessionEvent::TurnEnded(end) => {
-                let given_up = self.give_up_calls("Not run: the turn ended before.");
-                (given_up, Some(EventBody::TurnEnded(extension::turn_ended(end))))
+                let mut updates = self.give_up_calls("Not run: the turn ended before.");
+                let touched = SessionInfoUpdate::new().updated_at(iso_time(at_ms));
+                updates.push(SessionUpdate::SessionInfoUpdate(touched));
+                (updates, Some(EventBody::TurnEnded(extension::turn_ended(end))))
             }
         }
+    }
+
+    /// Both forms, since it is not known which of them the client looks at.
+    fn changed(&mut self, settings: &SessionSettings) -> Vec<SessionUpdate> {
+        let options = ConfigOptionUpdate::new(config_options(settings, &self.models));
+        let mut updates = vec![SessionUpdate::ConfigOptionUpdate(options)];
+        if self.mode != settings.permission_mode {
+            self.mode = settings.permission_mode;
+            let mode = CurrentModeUpdate::new(settings.permission_mode.as_str());
+            updates.push(SessionUpdate::CurrentModeUpdate(mode));
+        }
+        updates
     }
 
     fn chunk(&self, turn_id: Option<TurnId>, text: &str) -> ContentChunk {

@@ -1,8 +1,10 @@
 //! The method table: what a client may ask, and who answers it. Every method that is not here is -32601.
 //!
-//! Handlers hold the connection's dispatch loop, so each only starts the work and returns; nothing here waits.
-//! Invariant: work is started in the order in which requests came.
+//! Handlers hold the connection's dispatch loop, so each only starts the work and returns; only `initialize` waits, for
+//! settings to be read. Invariant: work is started in the order in which requests came.
 
+mod handshake;
+mod opening;
 mod prompt;
 mod session;
 
@@ -11,128 +13,76 @@ use std::sync::Arc;
 use agent_client_protocol::v1::schema::{
     AuthenticateRequest, CancelNotification, CloseSessionRequest, DeleteSessionRequest, InitializeRequest,
     ListSessionsRequest, LoadSessionRequest, NewSessionRequest, PromptRequest, ResumeSessionRequest,
+    SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use agent_client_protocol::v1::{Builder, ConnectionTo, Responder};
 use agent_client_protocol::{
-    Agent, Client, Error, HandleDispatchFrom, JsonRpcResponse, on_receive_notification, on_receive_request,
+    Agent, Client, Error, HandleDispatchFrom, JsonRpcResponse, UntypedMessage, on_receive_notification,
+    on_receive_request,
 };
 
 use crate::connection::Connection;
-use crate::errors::{internal, invalid_params};
-use crate::negotiation::negotiate;
+use crate::errors::internal;
 
 /// The way back to the client.
 pub(crate) type ToClient = ConnectionTo<Client>;
 
 /// Registers every method.
 pub(crate) fn table(connection: &Arc<Connection>) -> Builder<Agent, impl HandleDispatchFrom<Client> + use<>> {
-    let own = || connection.clone();
-    Agent
-        .v1()
-        .name("peri")
-        .on_receive_request(
-            {
-                let connection = own();
-                async move |request: InitializeRequest, responder, _client| initialize(&connection, &request, responder)
-            },
-            on_receive_request!(),
-        )
-        .on_receive_request(
-            async move |_request: AuthenticateRequest, responder, _client| {
-                let words = "Peri offers no authentication methods and needs none; go on with session/new";
-                responder.respond_with_error(invalid_params(words))
-            },
-            on_receive_request!(),
-        )
-        .on_receive_request(
-            {
-                let connection = own();
-                async move |request: NewSessionRequest, responder, client| {
-                    session::new(&connection, client, request, responder)
-                }
-            },
-            on_receive_request!(),
-        )
-        .on_receive_request(
-            {
-                let connection = own();
-                async move |request: LoadSessionRequest, responder, client| {
-                    session::load(&connection, client, request, responder)
-                }
-            },
-            on_receive_request!(),
-        )
-        .on_receive_request(
-            {
-                let connection = own();
-                async move |request: ResumeSessionRequest, responder, client| {
-                    session::resume(&connection, client, request, responder)
-                }
-            },
-            on_receive_request!(),
-        )
-        .on_receive_request(
-            {
-                let connection = own();
-                async move |request: ListSessionsRequest, responder, client| {
-                    let work = session::list(connection.clone(), request);
+    /// A method whose work goes on beside the loop and then answers.
+    macro_rules! answering {
+        ($builder:expr, $request:ty, $work:path) => {{
+            let connection = connection.clone();
+            $builder.on_receive_request(
+                async move |request: $request, responder, client| {
+                    let work = $work(connection.clone(), request);
                     answer_later(&connection, &client, responder, work)
-                }
+                },
+                on_receive_request!(),
+            )
+        }};
+    }
+    /// A method that sees to its answer itself.
+    macro_rules! starting {
+        ($builder:expr, $request:ty, $start:path) => {{
+            let connection = connection.clone();
+            $builder.on_receive_request(
+                async move |request: $request, responder, client| $start(&connection, &client, request, responder),
+                on_receive_request!(),
+            )
+        }};
+    }
+    let builder = Agent.v1().name("peri");
+    let builder = {
+        let connection = connection.clone();
+        builder.on_receive_request(
+            async move |request: InitializeRequest, responder, _client| {
+                handshake::initialize(&connection, request, responder).await
             },
             on_receive_request!(),
         )
-        .on_receive_request(
-            {
-                let connection = own();
-                async move |request: CloseSessionRequest, responder, client| {
-                    let work = session::close(connection.clone(), request);
-                    answer_later(&connection, &client, responder, work)
-                }
-            },
-            on_receive_request!(),
-        )
-        .on_receive_request(
-            {
-                let connection = own();
-                async move |request: DeleteSessionRequest, responder, client| {
-                    let work = session::delete(connection.clone(), request);
-                    answer_later(&connection, &client, responder, work)
-                }
-            },
-            on_receive_request!(),
-        )
-        .on_receive_request(
-            {
-                let connection = own();
-                async move |request: PromptRequest, responder, client| {
-                    prompt::prompt(&connection, &client, request, responder)
-                }
-            },
-            on_receive_request!(),
-        )
+    };
+    let builder = answering!(builder, AuthenticateRequest, handshake::authenticate);
+    let builder = starting!(builder, NewSessionRequest, opening::new);
+    let builder = starting!(builder, LoadSessionRequest, opening::load);
+    let builder = starting!(builder, ResumeSessionRequest, opening::resume);
+    let builder = answering!(builder, ListSessionsRequest, session::list);
+    let builder = answering!(builder, SetSessionModeRequest, session::set_mode);
+    let builder = answering!(builder, SetSessionConfigOptionRequest, session::set_config_option);
+    let builder = answering!(builder, CloseSessionRequest, session::close);
+    let builder = answering!(builder, DeleteSessionRequest, session::delete);
+    let builder = starting!(builder, PromptRequest, prompt::prompt);
+    let connection = connection.clone();
+    builder
         .on_receive_notification(
-            {
-                let connection = own();
-                async move |notification: CancelNotification, client| {
-                    prompt::cancel(&connection, &client, &notification)
-                }
-            },
+            async move |notification: CancelNotification, client| prompt::cancel(&connection, &client, &notification),
             on_receive_notification!(),
         )
-}
-
-fn initialize(
-    connection: &Arc<Connection>,
-    request: &InitializeRequest,
-    responder: Responder<agent_client_protocol::v1::schema::InitializeResponse>,
-) -> Result<(), Error> {
-    match negotiate(request) {
-        Ok((negotiated, response)) => {
-            connection.set_negotiated(negotiated);
-            responder.respond(response)
-        }
-        Err(error) => responder.respond_with_error(invalid_params(&format!("_meta.peri: {error}"))),
-    }
+        .on_receive_notification(
+            // The protocol crate would keep those that name a session, for a handler that may come.
+            async move |_unknown: UntypedMessage, _client| Ok(()),
+            on_receive_notification!(),
+        )
 }
 
 /// Runs the work beside the dispatch loop and answers with what it gives.

@@ -50,9 +50,19 @@ pub(super) fn cancel(
 ) -> Result<(), Error> {
     // A notification has no answer: for a session that is not open there is nothing to do.
     let Ok(desk) = connection.named_desk(&notification.session_id.0) else { return Ok(()) };
+    // However many cancels a client sends, one task of its session sees to them.
+    if !desk.want_cancel() {
+        return Ok(());
+    }
     let connection = connection.clone();
     beside(client, async move {
-        let _ = connection.controller.cancel(desk.id, CancelTarget::Current, QueueOnCancel::Keep).await;
+        loop {
+            desk.take_up_cancel();
+            let _ = connection.controller.cancel(desk.id, CancelTarget::Current, QueueOnCancel::Keep).await;
+            if desk.cancel_seen_to() {
+                return;
+            }
+        }
     })
 }
 

@@ -18,6 +18,8 @@ async fn the_agent_says_what_it_can_do() {
     assert_eq!(capabilities["loadSession"], true);
     assert_eq!(capabilities["promptCapabilities"]["image"], true);
     assert_eq!(capabilities["promptCapabilities"]["embeddedContext"], true);
+    assert_eq!(capabilities["mcpCapabilities"], json!({"http": true, "sse": false}));
+    assert_eq!(answer["authMethods"], json!([]), "a key is there, or none is needed");
     for offered in ["list", "resume", "close", "delete"] {
         assert!(capabilities["sessionCapabilities"][offered].is_object(), "{offered}: {capabilities}");
     }
@@ -53,8 +55,11 @@ async fn mistakes_are_named_with_their_code() {
     let stranger = "01234567-89ab-7def-8123-456789abcdef";
     let text = json!([{"type": "text", "text": "hello"}]);
     check("session/fly", json!({}), -32601, "session/fly").await;
-    check("session/set_mode", json!({"sessionId": stranger, "modeId": "bypass"}), -32601, "session/set_mode").await;
-    check("authenticate", json!({"methodId": "key"}), -32602, "session/new").await;
+    check("session/set_mode", json!({"sessionId": stranger, "modeId": "bypass"}), -32002, stranger).await;
+    let option = json!({"sessionId": stranger, "configId": "mode", "value": "bypass"});
+    check("session/set_config_option", option, -32002, stranger).await;
+    check("authenticate", json!({"methodId": "key"}), -32602, "`provider-key`").await;
+    check("logout", json!({}), -32601, "logout").await;
     check("session/new", json!({"cwd": 7}), -32602, "").await;
     check("session/new", json!({"cwd": "here", "mcpServers": []}), -32602, "absolute").await;
     let wanted = json!({"cwd": CWD, "mcpServers": [], "_meta": {"peri": {"sessionId": "seven"}}});
@@ -68,6 +73,9 @@ async fn mistakes_are_named_with_their_code() {
     check("session/resume", json!({"sessionId": stranger, "cwd": CWD}), -32002, stranger).await;
     check("session/close", json!({"sessionId": stranger}), -32002, stranger).await;
     check("session/list", json!({"cwd": "here"}), -32602, "absolute").await;
+    check("session/list", json!({"cursor": "nowhere"}), -32602, "nowhere").await;
+    let server = json!({"type": "sse", "name": "old", "url": "http://127.0.0.1:9", "headers": []});
+    check("session/new", json!({"cwd": CWD, "mcpServers": [server]}), -32602, "`old`").await;
 }
 
 #[tokio::test]
@@ -81,6 +89,7 @@ async fn a_prompt_that_cannot_be_taken_is_refused_and_the_session_goes_on() {
         json!([{"type": "text", "text": "  "}]),
         json!([{"type": "audio", "data": "", "mimeType": "audio/wav"}]),
         json!([{"type": "resource", "resource": {"uri": "file:///a.bin", "blob": "AA=="}}]),
+        json!([{"type": "image", "mimeType": "image/png", "data": "no base64"}]),
     ] {
         let params = json!({"sessionId": session, "prompt": prompt});
         let error = client.request("session/prompt", params).await.expect_err("an error");

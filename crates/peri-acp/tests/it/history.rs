@@ -27,7 +27,16 @@ async fn loading_tells_the_history_then_answers_and_the_session_goes_on() {
     let live = client.prompt("fly").await;
     assert_eq!(
         live.kinds(),
-        ["agent_thought_chunk", "tool_call", "usage_update", "tool_call_update", "agent_message_chunk", "usage_update"]
+        [
+            "session_info_update",
+            "agent_thought_chunk",
+            "tool_call",
+            "usage_update",
+            "tool_call_update",
+            "agent_message_chunk",
+            "usage_update",
+            "session_info_update"
+        ]
     );
     client.must("session/close", json!({"sessionId": session})).await;
 

@@ -16,7 +16,12 @@ async fn a_text_turn_over_plain_acp() {
     let prompted = client.prompt("hello").await;
 
     assert_eq!(prompted.text(), "Hello there.");
-    assert_eq!(prompted.kinds(), ["agent_message_chunk", "usage_update"]);
+    assert_eq!(
+        prompted.kinds(),
+        ["session_info_update", "agent_message_chunk", "usage_update", "session_info_update"],
+        "its title, the text, the figures, and when the session was last used"
+    );
+    assert_eq!(prompted.updates[0]["title"], "hello");
     assert_eq!(prompted.stop_reason(), "end_turn");
     assert_eq!(prompted.events, Vec::<serde_json::Value>::new(), "nothing of the extension without negotiation");
     let end = &prompted.answer.as_ref().expect("an answer")["_meta"]["peri"];
@@ -202,16 +207,4 @@ async fn two_sessions_of_one_client_do_not_wait_for_each_other() {
     client.cancel().await;
     let prompted = client.finish(pending).await;
     assert_eq!((prompted.text().as_str(), prompted.stop_reason()), ("slow", "cancelled"));
-}
-
-#[tokio::test]
-async fn servers_that_a_client_brings_are_named_as_not_used() {
-    let world = World::new([FakeModel::new([FakeAnswer::text("ok")])]);
-    let (mut client, _served) = world.connect();
-    client.initialize_with_events().await;
-    let server = json!({"name": "mine", "command": "/bin/server", "args": [], "env": []});
-    client.must("session/new", json!({"cwd": CWD, "mcpServers": [server]})).await;
-    let notice = client.wait_for("a notice", |message| message["params"]["type"] == "notice").await;
-    assert_eq!(notice["params"]["kind"], "capability");
-    assert!(notice["params"]["text"].as_str().is_some_and(|text| text.contains("`mine`")), "{notice}");
 }

@@ -27,6 +27,7 @@ pub const CWD: &str = "/project";
 /// A process that clients can connect to.
 pub struct World {
     pub store: Arc<FakeStore>,
+    settings: Arc<Mutex<String>>,
     controller: Controller,
     clock: Arc<dyn Clock>,
 }
@@ -56,6 +57,7 @@ impl World {
 
     pub fn with_settings(settings: &str, models: impl IntoIterator<Item = FakeModel>) -> World {
         let store = Arc::new(FakeStore::new());
+        let settings = Arc::new(Mutex::new(settings.to_owned()));
         let clock = Arc::new(TokioClock::default());
         let ports = ControllerPorts {
             clock: clock.clone(),
@@ -64,7 +66,7 @@ impl World {
             store: store.clone(),
             persistence: Persistence::GoneWithTheProcess,
             context: Arc::new(NoContext),
-            config: Arc::new(UserSettings(settings.to_owned())),
+            config: Arc::new(UserSettings(settings.clone())),
             trust: Arc::new(NothingToTrust),
             http: Arc::new(NoHttp),
             mcp: Arc::new(FakeWorkspace),
@@ -73,7 +75,7 @@ impl World {
         };
         let models = Models(Mutex::new(models.into_iter().collect()));
         let controller = Controller::new(ports).with_models(Arc::new(models));
-        World { store, controller, clock }
+        World { store, settings, controller, clock }
     }
 
     /// A client in the same process.
@@ -93,6 +95,11 @@ impl World {
         Served(end)
     }
 
+    /// What is read from now on.
+    pub fn change_settings(&self, settings: &str) {
+        settings.clone_into(&mut self.settings.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
     pub fn thread(&self, session: &str) -> Thread {
         let id: SessionId = session.parse().expect("a session id");
         self.store.thread(id).expect("a stored session")
@@ -108,14 +115,14 @@ impl ModelConnector for Models {
     }
 }
 
-struct UserSettings(String);
+struct UserSettings(Arc<Mutex<String>>);
 
 #[async_trait::async_trait]
 impl ConfigSource for UserSettings {
     async fn read(&self, place: &ConfigPlace) -> Result<Option<ConfigDocument>, ConfigSourceError> {
         Ok((*place == ConfigPlace::User).then(|| ConfigDocument {
             origin: "/home/settings.json".to_owned(),
-            bytes: self.0.clone().into_bytes(),
+            bytes: self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().into_bytes(),
             revision: ConfigRevision("1".to_owned()),
         }))
     }

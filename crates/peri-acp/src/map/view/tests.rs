@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use peri_acp_types::*;
+use peri_controller::Persistence;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
 use crate::negotiation::Asking;
 
-const PLAIN: Negotiated = Negotiated { events: Gate::Shut, notices: Gate::Shut, asking: Asking::Interactive };
+const PLAIN: Negotiated =
+    Negotiated { events: Gate::Shut, notices: Gate::Shut, forms: Gate::Shut, asking: Asking::Interactive };
 const WITH_NOTICES: Negotiated = Negotiated { notices: Gate::Open, ..PLAIN };
 const WITH_EVENTS: Negotiated = Negotiated { events: Gate::Open, ..PLAIN };
 
@@ -27,12 +29,29 @@ fn envelope(seq: u64, event: SessionEvent) -> Envelope {
     }
 }
 
+fn facts() -> SessionFacts {
+    SessionFacts {
+        session_id: SessionId(Uuid::from_u128(1)),
+        session_epoch: SessionEpoch(2),
+        cwd: "/project".to_owned(),
+        settings: settings(PermissionMode::Default),
+        models: vec![ModelChoice { id: "mine/model".to_owned() }],
+        commands: Vec::new(),
+        tools: Vec::new(),
+        persistence: Persistence::Kept,
+    }
+}
+
+fn settings(permission_mode: PermissionMode) -> SessionSettings {
+    SessionSettings { model: "mine/model".to_owned(), permission_mode, effort: None }
+}
+
 /// What the client is told, as JSON: an update by itself, an event without its address.
 fn told(negotiated: Negotiated, events: Vec<SessionEvent>) -> Vec<Value> {
-    let mut view = SessionView::new(negotiated);
+    let mut view = SessionView::new(negotiated, &facts());
     let numbered = events.into_iter().zip(1..).map(|(event, seq)| envelope(seq, event));
     numbered
-        .flat_map(|envelope| view.tell(&envelope))
+        .flat_map(|envelope| view.tell(&envelope, 0))
         .map(|told| match told {
             Told::Update(update) => serde_json::to_value(update).expect("JSON"),
             Told::Event(event) => serde_json::to_value(event.body).expect("JSON"),
@@ -74,6 +93,10 @@ fn failure() -> ModelFailure {
         received_bytes: 7,
         elapsed: Duration::from_secs(1),
     }
+}
+
+fn touched() -> Value {
+    json!({"sessionUpdate": "session_info_update", "updatedAt": "1970-01-01T00:00:00Z"})
 }
 
 fn turn_ended(outcome: TurnOutcome) -> SessionEvent {
@@ -129,8 +152,9 @@ fn every_call_that_was_shown_gets_its_end() {
     ] {
         let told =
             told(PLAIN, vec![announced(), leaving.clone(), turn_ended(TurnOutcome::Completed(StopReason::EndTurn))]);
-        assert_eq!(told.len(), 2, "{leaving:?}: {told:?}");
-        assert_eq!(told[1]["status"], "failed", "{leaving:?}");
+        let of_calls: Vec<&Value> = told.iter().filter(|update| update["toolCallId"] == "c").collect();
+        assert_eq!(of_calls.len(), 2, "{leaving:?}: {told:?}");
+        assert_eq!(of_calls[1]["status"], "failed", "{leaving:?}");
     }
 }
 
@@ -181,7 +205,7 @@ fn what_acp_has_no_place_for_comes_only_by_the_extension() {
         SessionEvent::LlmCallEnd { model: "mine/model".to_owned(), usage: Usage::default() },
         turn_ended(TurnOutcome::Interrupted(TurnError::Model(failure()))),
     ];
-    assert_eq!(told(PLAIN, events.clone()), [] as [Value; 0]);
+    assert_eq!(told(PLAIN, events.clone()), [touched()], "the end of the turn touches the session");
     let nothing = json!({"inputTokens": 0, "outputTokens": 0, "cacheReadTokens": 0, "cacheWriteTokens": 0});
     let message = failure().to_string();
     assert_eq!(
@@ -193,6 +217,7 @@ fn what_acp_has_no_place_for_comes_only_by_the_extension() {
                 "failure": {"kind": "overloaded", "message": "busy", "model": "mine/model", "status": 529, "retryable": true},
             }),
             json!({"type": "llm_call_end", "model": "mine/model", "usage": nothing}),
+            touched(),
             json!({
                 "type": "turn_ended", "outcome": "interrupted", "steps": 5, "elapsedMs": 6,
                 "error": {"kind": "model", "message": message, "failureKind": "overloaded"},
@@ -204,8 +229,8 @@ fn what_acp_has_no_place_for_comes_only_by_the_extension() {
 
 #[test]
 fn an_event_is_addressed_and_reads_back() {
-    let mut view = SessionView::new(WITH_EVENTS);
-    let told = view.tell(&envelope(9, SessionEvent::AttemptStarted));
+    let mut view = SessionView::new(WITH_EVENTS, &facts());
+    let told = view.tell(&envelope(9, SessionEvent::AttemptStarted), 0);
     let [Told::Event(event)] = told.as_slice() else { panic!("one event: {told:?}") };
     let json = serde_json::to_value(event).expect("JSON");
     assert_eq!(
@@ -223,4 +248,26 @@ fn an_event_is_addressed_and_reads_back() {
     later["more"] = json!([1]);
     let later: Event = serde_json::from_value(later).expect("a client passes over what it does not know");
     assert_eq!(later.body, EventBody::Unknown);
+}
+
+#[test]
+fn a_title_comes_with_its_time() {
+    assert_eq!(
+        told(PLAIN, vec![SessionEvent::TitleChanged { title: "Fix it".to_owned() }]),
+        [json!({"sessionUpdate": "session_info_update", "title": "Fix it", "updatedAt": "1970-01-01T00:00:00Z"})]
+    );
+}
+
+#[test]
+fn changed_settings_come_in_both_forms_and_the_mode_only_where_it_is_another() {
+    let changed = |mode| SessionEvent::SettingsChanged(settings(mode));
+    let told = told(
+        PLAIN,
+        vec![changed(PermissionMode::Default), changed(PermissionMode::Bypass), changed(PermissionMode::Bypass)],
+    );
+    let kinds: Vec<&Value> = told.iter().map(|update| &update["sessionUpdate"]).collect();
+    assert_eq!(kinds, ["config_option_update", "config_option_update", "current_mode_update", "config_option_update"]);
+    assert_eq!(told[1]["configOptions"][0]["currentValue"], "bypass");
+    assert_eq!(told[1]["configOptions"].as_array().map(Vec::len), Some(3), "every option is there");
+    assert_eq!(told[2]["currentModeId"], "bypass");
 }
