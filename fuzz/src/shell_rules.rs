@@ -27,7 +27,7 @@ pub fn check(data: &[u8]) {
     };
     let allowed_alone = runs(&policy, &command);
     let with_name = format!("rm {command}");
-    assert!(!runs(&policy, &with_name), "runs: {with_name:?}");
+    assert!(defines(&command) || !runs(&policy, &with_name), "runs: {with_name:?}");
     if allowed_alone && ends_a_line(&command) {
         for joint in ["\n", "; ", " && ", " | ", " & "] {
             let line = format!("{command}{joint}rm x");
@@ -46,6 +46,11 @@ fn runs(policy: &PermissionPolicy, command: &str) -> bool {
     );
     let mut call = pending(workspace_tool("Bash"), json!({ "command": command }));
     block_on(middleware.before_call(&mut call)) == CallVerdict::Proceed
+}
+
+/// After a name this is the definition of a function, which is no call of it.
+fn defines(command: &str) -> bool {
+    command.replace("\\\n", "").trim_start_matches([' ', '\t']).starts_with('(')
 }
 
 /// What follows a line break is another command: the text does not end in the middle of a here-document or a word.

@@ -1,5 +1,6 @@
 //! Ten thousand mutated frames to `peri acp`: each is answered or means something, and the process goes on.
 
+#[expect(dead_code, reason = "the checks of the corpus are run elsewhere")]
 #[path = "../../../../fuzz/src/corpus.rs"]
 mod corpus;
 #[path = "../../../../fuzz/src/mutate.rs"]
