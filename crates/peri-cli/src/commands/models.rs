@@ -57,7 +57,10 @@ fn find_model(settings: &Settings, provider: Option<&str>) -> Result<ModelRef, F
             Some(only) if settings.providers.len() == 1 => only,
             _ => {
                 let reason = settings.chosen_model().err().map(|error| error.to_string()).unwrap_or_default();
-                return Err(Failure::usage(reason).hint("or name a provider: peri models PROVIDER"));
+                return Err(match settings.providers.is_empty() {
+                    true => Failure::usage(reason),
+                    false => Failure::usage(reason).hint("or name a provider: peri models PROVIDER"),
+                });
             }
         },
         (Some(provider), Some(chosen)) if chosen.provider() == provider => return Ok(chosen.clone()),

@@ -15,7 +15,7 @@ use crate::composition::{Environment, Places};
 const GRACE: Duration = Duration::from_millis(200);
 /// How long the supervisor of the trial may take to end.
 const SUPERVISOR_LIMIT: Duration = Duration::from_secs(3);
-/// Leaves a process in a session of its own, whose parent is gone: what a daemon does.
+/// Leaves a process whose parent is gone, as a daemon does.
 const RUNAWAY: &str = "(exec sleep 60) & exit 0";
 
 /// Which Peri this is, and where it runs.

@@ -2,7 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use peri_testkit::model_server::{Answer, FakeModelServer, Script};
+use peri_testkit::gate::Gate;
+use peri_testkit::model_server::{Answer, FakeModelServer, Reply, Script};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
@@ -90,6 +91,20 @@ fn a_session_is_deleted_only_when_that_is_agreed_to() {
     sandbox.peri(["sessions", "show", ID]).run().code(2);
     sandbox.peri(["sessions", "show", OTHER]).run().code(0);
     sandbox.peri(["sessions", "delete", "-y", ID]).run().code(1).stderr_has("no session");
+}
+
+#[test]
+fn a_session_that_runs_elsewhere_is_deleted_and_stays_so() {
+    let gate = Gate::shut();
+    let reply = Reply::from(Answer::new().text("Late.")).before_head(&gate);
+    let model = FakeModelServer::start(Script::repeating_last([reply]));
+    let sandbox = Sandbox::with_model(&model.base_url());
+    let running = sandbox.peri(["-p", "x", "--session-id", ID]).start();
+    model.block_until_requested(1);
+    sandbox.peri(["sessions", "delete", "-y", ID]).run().code(0);
+    gate.open();
+    running.finish().code(1).stderr_has("no session");
+    sandbox.peri(["sessions", "list", "--all"]).run().code(0).stdout_has("no sessions");
 }
 
 #[test]
