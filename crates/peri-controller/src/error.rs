@@ -55,11 +55,7 @@ impl From<StoreError> for ControllerError {
 impl ControllerError {
     /// True where what is missing is a key, and nothing else needs mending: a client may offer a way to get one.
     pub fn wants_authentication(&self) -> bool {
-        match self {
-            ControllerError::Config(ConfigError::KeyMissing { .. }) => true,
-            ControllerError::Config(ConfigError::NoModel { providers, .. }) => providers.is_empty(),
-            _ => false,
-        }
+        matches!(self, ControllerError::Config(error) if lacks_a_key(error))
     }
 
     /// For an opening that failed.
@@ -68,5 +64,14 @@ impl ControllerError {
             SessionOpenError::Store(error) => error.into(),
             SessionOpenError::UnknownContext { version } => ControllerError::UnknownContext { id, version },
         }
+    }
+}
+
+fn lacks_a_key(error: &ConfigError) -> bool {
+    match error {
+        ConfigError::KeyMissing { .. } => true,
+        ConfigError::NoModel { providers, .. } => providers.is_empty(),
+        ConfigError::AfterWarnings { error, .. } => lacks_a_key(error),
+        _ => false,
     }
 }

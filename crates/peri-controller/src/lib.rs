@@ -11,6 +11,7 @@ mod error;
 mod local_rules;
 mod models;
 mod params;
+mod servers;
 mod user_level;
 
 pub use controller::Controller;

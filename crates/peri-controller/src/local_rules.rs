@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use peri_acp_types::ports::{ConfigSource, UserInteractionBroker};
-use peri_acp_types::{PermissionAnswer, PermissionRequest};
+use peri_acp_types::{ElicitationAnswer, ElicitationRequest, PermissionAnswer, PermissionRequest};
 use peri_config::{PermissionRule, WorkspaceTrust, add_local_rules};
 use peri_middlewares::permission::RuleSink;
 
@@ -46,5 +46,9 @@ struct OnceOnly {
 impl UserInteractionBroker for OnceOnly {
     async fn request_permission(&self, request: PermissionRequest) -> PermissionAnswer {
         self.broker.request_permission(PermissionRequest { always_rules: Vec::new(), ..request }).await
+    }
+
+    async fn elicit(&self, request: ElicitationRequest) -> ElicitationAnswer {
+        self.broker.elicit(request).await
     }
 }

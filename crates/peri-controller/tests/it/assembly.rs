@@ -1,17 +1,23 @@
 //! What a session is made of.
 
+use std::time::Duration;
+
 use peri_acp_types::ports::{McpTransport, ThreadQuery, TrustState};
 use peri_acp_types::{Content, PermissionMode, SessionEvent};
-use peri_controller::{ControllerError, LiteParams, OfferedServer, Persistence, StampedEvents};
+use peri_controller::{ControllerError, LiteParams, Persistence, StampedEvents};
 use peri_testkit::fake_model::FakeAnswer;
 
 use crate::world::{CWD, Settings, World, params};
 
+/// Long enough for a busy machine; a test that reaches it has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// The notices before the first turn.
-async fn notices(events: &mut StampedEvents, count: usize) -> Vec<String> {
+pub async fn notices(events: &mut StampedEvents, count: usize) -> Vec<String> {
     let mut texts = Vec::new();
     while texts.len() < count {
-        match events.next().await.expect("an event").event.event {
+        let next = tokio::time::timeout(PATIENCE, events.next()).await;
+        match next.unwrap_or_else(|_| panic!("only {texts:?}")).expect("an event").event.event {
             SessionEvent::Notice { text, .. } => texts.push(text),
             other => panic!("no notice: {other:?}"),
         }
@@ -32,7 +38,7 @@ async fn settings_reach_model_and_servers() {
     let opened = world.controller.new_session(params("/link"), None).await.expect("a session");
 
     assert_eq!(opened.facts.cwd, CWD, "one folder has one name");
-    assert_eq!(opened.facts.settings.model, "fake/model");
+    assert_eq!(opened.facts.settings.model, "mine/some-model");
     assert_eq!(opened.facts.settings.permission_mode, PermissionMode::AcceptEdits);
     assert_eq!(opened.facts.persistence, Persistence::Kept);
     let endpoint = world.endpoints.lock().expect("no panic").remove(0);
@@ -64,24 +70,10 @@ async fn an_untrusted_workspace_changes_nothing_and_is_named_once() {
     let mut opened = world.controller.new_session(params(CWD), None).await.expect("a session");
     assert_eq!(opened.facts.settings.permission_mode, PermissionMode::Default);
     assert_eq!(world.endpoints.lock().expect("no panic")[0].model, "some-model");
-    let said = notices(&mut opened.events, 3).await;
+    let said = notices(&mut opened.events, 1).await.remove(0);
     for ignored in ["`model`", "`permissions.allow`", "`permissions.mode`"] {
-        assert_eq!(said.iter().filter(|line| line.contains(ignored)).count(), 1, "{ignored}: {said:?}");
+        assert!(said.contains(ignored), "{ignored}: {said}");
     }
-}
-
-#[tokio::test]
-async fn servers_that_a_client_brings_are_named() {
-    let world = World::new(Settings::default());
-    let params = LiteParams {
-        offered_servers: vec![OfferedServer {
-            name: "theirs".to_owned(),
-            transport: McpTransport::Http { url: "http://127.0.0.1:1/".to_owned(), headers: Vec::new() },
-        }],
-        ..params(CWD)
-    };
-    let mut opened = world.controller.new_session(params, None).await.expect("a session");
-    assert!(notices(&mut opened.events, 1).await[0].contains("`theirs`"));
 }
 
 /// The error of a new session, which leaves nothing in the store.

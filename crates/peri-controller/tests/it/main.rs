@@ -3,5 +3,7 @@
 #![cfg(test)]
 
 mod assembly;
+mod change;
 mod life;
+mod servers;
 mod world;

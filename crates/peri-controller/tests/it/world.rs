@@ -83,8 +83,9 @@ struct Models {
 
 impl ModelConnector for Models {
     fn connect(&self, endpoint: ModelEndpoint) -> Arc<dyn LanguageModel> {
+        let model = self.model.clone().named(&format!("{}/{}", endpoint.provider, endpoint.model));
         self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).push(endpoint);
-        Arc::new(self.model.clone())
+        Arc::new(model)
     }
 }
 
