@@ -25,6 +25,7 @@ pub struct AcpDriver {
     /// The session that was opened last.
     session: Option<String>,
     permissions: VecDeque<Permission>,
+    forms: VecDeque<FormAnswer>,
 }
 
 /// A message on the wire.
@@ -60,6 +61,16 @@ pub enum Permission {
     Cancelled,
     /// Answers with a JSON-RPC error.
     Fail,
+    /// Never answers.
+    Silence,
+}
+
+/// What the client does when it is to show a form.
+#[derive(Clone, PartialEq, Debug)]
+pub enum FormAnswer {
+    /// The fields that were filled in.
+    Accept(Value),
+    Decline,
     /// Never answers.
     Silence,
 }
@@ -138,6 +149,7 @@ impl AcpDriver {
             next_id: 1,
             session: None,
             permissions: VecDeque::new(),
+            forms: VecDeque::new(),
         }
     }
 
@@ -215,6 +227,11 @@ impl AcpDriver {
     /// Adds to the script of answers to permission requests. One that is not scripted fails the test.
     pub fn on_permission(&mut self, answers: impl IntoIterator<Item = Permission>) {
         self.permissions.extend(answers);
+    }
+
+    /// The same for forms.
+    pub fn on_form(&mut self, answers: impl IntoIterator<Item = FormAnswer>) {
+        self.forms.extend(answers);
     }
 
     /// Sends a request and waits for its answer.
@@ -318,8 +335,10 @@ impl AcpDriver {
             Ok(None) => false,
             Ok(Some(message)) => {
                 self.frames.push(Frame { direction: Direction::Received, message: message.clone() });
-                if message["method"] == "session/request_permission" {
-                    self.answer_permission(&message).await;
+                match message["method"].as_str() {
+                    Some("session/request_permission") => self.answer_permission(&message).await,
+                    Some("elicitation/create") => self.answer_form(&message).await,
+                    _ => {}
                 }
                 true
             }
@@ -342,6 +361,16 @@ impl AcpDriver {
                 Some(option) => selected(&option["optionId"]),
                 None => self.fail(&format!("no option of kind {kind} is offered")),
             },
+        };
+        self.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+    }
+
+    async fn answer_form(&mut self, request: &Value) {
+        let result = match self.forms.pop_front() {
+            None => self.fail("a form came, and the test has no answer"),
+            Some(FormAnswer::Silence) => return,
+            Some(FormAnswer::Accept(content)) => json!({"action": "accept", "content": content}),
+            Some(FormAnswer::Decline) => json!({"action": "decline"}),
         };
         self.send(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
     }

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests run natively, on tokio")]
 
 mod authentication;
+mod brought_servers;
 mod choices;
 mod closing;
 mod fuzz_corpus;

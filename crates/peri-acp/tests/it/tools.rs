@@ -65,7 +65,7 @@ async fn a_new_session_names_its_tools() {
     let (mut client, _served) = world.connect();
     client.initialize().await;
     let answer = client.must("session/new", json!({"cwd": CWD, "mcpServers": []})).await;
-    assert_eq!(answer["_meta"]["peri"]["tools"], json!(["Read", "Bash"]));
+    assert_eq!(answer["_meta"]["peri"]["tools"], json!(["Read", "Edit", "Bash"]));
 }
 
 /// Answers the question about `make test` so, and gives what the model was shown.

@@ -19,7 +19,7 @@ use peri_testkit::fake_model::FakeModel;
 use peri_testkit::fake_store::FakeStore;
 use peri_testkit::runtime::{FakeIds, TokioClock, TokioSpawner};
 
-use crate::workspace::FakeWorkspace;
+use crate::workspace::FakeServers;
 
 /// The working directory of every session that does not say another.
 pub const CWD: &str = "/project";
@@ -69,7 +69,7 @@ impl World {
             config: Arc::new(UserSettings(settings.clone())),
             trust: Arc::new(NothingToTrust),
             http: Arc::new(NoHttp),
-            mcp: Arc::new(FakeWorkspace),
+            mcp: Arc::new(FakeServers),
             paths: Arc::new(PlainPaths),
             overlay: CommandLineOverlay::default(),
         };
