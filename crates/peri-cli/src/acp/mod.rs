@@ -9,7 +9,10 @@ mod streams;
 mod traffic;
 
 use std::io::IsTerminal;
+use std::pin::pin;
 
+use futures::FutureExt;
+use futures::future::FusedFuture;
 use peri_acp::{AgentSide, ServeError, byte_stream};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
@@ -101,6 +104,8 @@ impl Course<'_> {
     async fn run(&mut self, side: AgentSide) -> Option<Result<(), ServeError>> {
         // A task of its own, so that it goes on while this one waits for children or for standard error.
         let mut serving = self.host.serve(side);
+        let host = self.host;
+        let mut store_notices = pin!(host.store_notices().fuse());
         loop {
             tokio::select! {
                 biased;
@@ -115,6 +120,7 @@ impl Course<'_> {
                 }
                 served = &mut serving => return Some(served.unwrap_or_else(|error| Err(broken(&error)))),
                 () = self.end.reached(), if !self.stopping.has_begun() => self.stopping.begin(None),
+                notices = &mut store_notices, if !store_notices.is_terminated() => self.notice(&notices).await,
                 Some(line) = next(&mut self.log) => self.tell(&line).await,
             }
         }
@@ -127,6 +133,20 @@ impl Course<'_> {
                 self.stopping.begin(Some(signal));
                 self.end.cut();
             }
+        }
+    }
+
+    /// What became of the store is told when it is known: the end may be days away.
+    async fn notice(&mut self, notices: &[String]) {
+        let told = async {
+            for notice in notices {
+                self.console.notice(notice).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = told => {}
+            signal = self.signals.next() => self.stop(signal),
         }
     }
 

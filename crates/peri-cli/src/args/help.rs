@@ -17,10 +17,10 @@ Examples:
   peri sessions export ID -o session.json            a whole session, without your keys
 
 A model:
-  export ANTHROPIC_API_KEY=...                       is enough; --model anthropic/MODEL chooses another
-  or name your own endpoint in settings.json:
+  export ANTHROPIC_API_KEY=...                       is enough, and so is OPENAI_API_KEY; --model PROVIDER/MODEL chooses
+  or name your own endpoint in settings.json (protocol: anthropic, openai-chat or openai-responses):
     {\"model\": \"mine/some-model\",
-     \"providers\": {\"mine\": {\"protocol\": \"anthropic\", \"baseUrl\": \"http://127.0.0.1:18080\", \"apiKeyEnv\": \"MY_KEY\"}}}
+     \"providers\": {\"mine\": {\"protocol\": \"openai-chat\", \"baseUrl\": \"http://127.0.0.1:8080/v1\", \"apiKeyEnv\": \"MY_KEY\"}}}
 
 Permission:
   Reading inside the workspace is always allowed. Whatever else a rule or the mode does not allow is refused, and the
@@ -28,12 +28,14 @@ Permission:
 
 Files (peri config path shows them all):
   $XDG_CONFIG_HOME/peri/settings.json                yours (~/.config without the variable)
-  .peri/settings.json, .peri/settings.local.json     the workspace's; see peri trust
+  .peri/settings.json, .peri/settings.local.json, .mcp.json
+                                                     the workspace's; see peri trust
   $XDG_DATA_HOME/peri/                               sessions and trust (~/.local/share without the variable)
 
 Variables:
   ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, ANTHROPIC_MODEL
                                                      a provider named anthropic and its model, if settings name none
+  OPENAI_API_KEY, OPENAI_BASE_URL, OPENAI_MODEL      likewise, named openai
   PERI_MODEL                                         the model, over all settings files
   PERI_HOME                                          one directory for settings and data
   HTTPS_PROXY, HTTP_PROXY, NO_PROXY                  used for other hosts than this machine

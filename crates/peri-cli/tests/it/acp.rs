@@ -196,6 +196,18 @@ fn verbose_tells_the_traffic_on_standard_error_without_contents() {
 }
 
 #[test]
+fn damage_of_the_store_is_told_on_standard_error() {
+    let sandbox = Sandbox::new();
+    sandbox.write(&sandbox.data_dir().join("peri.db"), &"this is no database ".repeat(500));
+    let mut client = Client::initialized(sandbox.peri(["acp"]));
+    client.call("session/list", json!({}));
+    client.hang_up();
+    let (run, _) = client.finish();
+    run.code(0).stderr_has("peri.db was damaged");
+    run.check(run.stderr.matches("was damaged").count() == 1, "once");
+}
+
+#[test]
 fn what_is_wrong_on_the_command_line_is_told_before_anything_is_served() {
     let sandbox = Sandbox::new();
     for (line, part) in [
