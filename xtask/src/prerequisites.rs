@@ -6,16 +6,44 @@ use anyhow::bail;
 
 use crate::run::{command, run, succeeds};
 
+/// A program that must be there: what shows it, and Debian's package of it.
+struct Tool {
+    probe: &'static [&'static str],
+    package: &'static str,
+}
+
 /// A C compiler builds SQLite; git lists the files.
+const FOR_TESTS: [Tool; 4] = [
+    Tool { probe: &["cc", "--version"], package: "gcc" },
+    Tool { probe: &["git", "--version"], package: "git" },
+    Tool { probe: &["python3", "--version"], package: "python3" },
+    Tool { probe: &["setsid", "--version"], package: "util-linux" },
+];
+
+/// npm brings the Node that the suites run on; any Node runs npm itself.
+const FOR_INTEROP: [Tool; 3] = [
+    Tool { probe: &["node", "--version"], package: "nodejs" },
+    Tool { probe: &["npm", "--version"], package: "npm" },
+    Tool { probe: &["python3", "-m", "ensurepip", "--version"], package: "python3-venv" },
+];
+
+/// What the tests need.
 pub fn require_tools(root: &Path) -> anyhow::Result<()> {
-    let needed = [("cc", "gcc"), ("git", "git"), ("python3", "python3"), ("setsid", "util-linux")];
-    let missing: Vec<(&str, &str)> =
-        needed.into_iter().filter(|(program, _)| !succeeds(&mut command(root, &[program, "--version"]))).collect();
-    if missing.is_empty() {
-        return Ok(());
+    require(root, &FOR_TESTS)
+}
+
+/// What is needed to install other people's clients and servers.
+pub fn require_interop_tools(root: &Path) -> anyhow::Result<()> {
+    require(root, &FOR_INTEROP)
+}
+
+fn require(root: &Path, needed: &[Tool]) -> anyhow::Result<()> {
+    let missing = needed.iter().filter(|tool| !succeeds(&mut command(root, tool.probe)));
+    let packages: Vec<&str> = missing.map(|tool| tool.package).collect();
+    match packages.is_empty() {
+        true => Ok(()),
+        false => install_debian_packages(root, &packages),
     }
-    let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
-    install_debian_packages(root, &packages)
 }
 
 /// Installs packages where that is possible without asking; otherwise says what to install.

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use crate::run::{self, command, succeeds};
-use crate::{prerequisites, wasm};
+use crate::{interop, prerequisites, wasm};
 
+/// All tests; with arguments for the runner, a filter say, only what they select of our own.
 pub fn run(root: &Path, runner_arguments: &[String]) -> anyhow::Result<()> {
     prerequisites::require_tools(root)?;
     wasm::run(root)?;
@@ -16,5 +17,11 @@ pub fn run(root: &Path, runner_arguments: &[String]) -> anyhow::Result<()> {
     } else {
         &["cargo", "test", "--workspace", "--no-fail-fast"]
     };
-    run::run(command(root, words).args(runner_arguments))
+    let ours = run::run(command(root, words).args(runner_arguments));
+    if !runner_arguments.is_empty() {
+        return ours;
+    }
+    // Whoever reads a failure wants to know whether the others are well.
+    let theirs = interop::run_suites(root, None);
+    ours.and(theirs)
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
@@ -29,6 +29,8 @@ pub enum Writes {
     Together,
     /// Each by a write of its own, as from a provider that flushes each.
     EachAlone,
+    /// Each alone, and some time after the one before, so that none is read together with another.
+    Paced(Duration),
 }
 
 const BEGIN: [&str; 2] = [
@@ -112,6 +114,13 @@ fn serve(
         Writes::EachAlone => {
             stream.write_all(head.as_bytes())?;
             events.iter().try_for_each(|event| stream.write_all(event.as_bytes()))
+        }
+        Writes::Paced(pause) => {
+            stream.write_all(head.as_bytes())?;
+            events.iter().try_for_each(|event| {
+                std::thread::sleep(pause);
+                stream.write_all(event.as_bytes())
+            })
         }
     }
 }

@@ -211,11 +211,12 @@ impl Middleware for McpMiddleware {
         let mut pool = Pool::default();
         let mut contribution = Contribution::default();
         for (server, started) in self.config.servers.iter().zip(started) {
-            let complaints = match started {
-                Ok(started) => pool.add(server, started, &self.config.hidden),
-                Err(failure) => vec![failure],
+            let (kind, complaints) = match started {
+                Ok(started) => (NoticeKind::Capability, pool.add(server, started, &self.config.hidden)),
+                // Of a kind that every client shows: what the user has set up is not there.
+                Err(failure) => (NoticeKind::Configuration, vec![failure]),
             };
-            contribution.notices.extend(complaints.into_iter().map(|it| (NoticeKind::Capability, it)));
+            contribution.notices.extend(complaints.into_iter().map(|it| (kind, it)));
         }
         contribution.tools = self.shown(&mut pool);
         contribution.commands = pool.prompts.iter().map(|prompt| prompt.command.clone()).collect();
