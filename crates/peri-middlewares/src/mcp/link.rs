@@ -22,21 +22,30 @@ pub struct Link {
     pub serving: BoxFuture<'static, Result<(), String>>,
 }
 
-/// The requests that the client still waits for, by id.
+/// The requests that the client still waits for.
 #[derive(Default)]
-pub(super) struct Outstanding(BTreeMap<String, Value>);
+pub(super) struct Outstanding {
+    by_id: BTreeMap<String, Value>,
+    has_begun: bool,
+}
 
 impl Outstanding {
+    /// Whether the client has sent anything yet.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
     /// Notes a message of the client's.
     pub(super) fn sent(&mut self, message: &Value) {
+        self.has_begun = true;
         let method = message.get("method").and_then(Value::as_str);
         match (method, message.get("id")) {
             (Some(_), Some(id)) => {
-                self.0.insert(id.to_string(), id.clone());
+                self.by_id.insert(id.to_string(), id.clone());
             }
             (Some("notifications/cancelled"), None) => {
                 if let Some(id) = message.pointer("/params/requestId") {
-                    self.0.remove(&id.to_string());
+                    self.by_id.remove(&id.to_string());
                 }
             }
             _ => {}
@@ -48,18 +57,18 @@ impl Outstanding {
         if message.get("method").is_none()
             && let Some(id) = message.get("id")
         {
-            self.0.remove(&id.to_string());
+            self.by_id.remove(&id.to_string());
         }
     }
 
     /// The answer to one request that will have no other; None where the client no longer waits for it.
     pub(super) fn give_up(&mut self, id: &Value, reason: &str) -> Option<Value> {
-        self.0.remove(&id.to_string()).map(|id| lost(&id, reason))
+        self.by_id.remove(&id.to_string()).map(|id| lost(&id, reason))
     }
 
     /// The answers to all that are left.
     pub(super) fn give_up_all(&mut self, reason: &str) -> Vec<Value> {
-        std::mem::take(&mut self.0).into_values().map(|id| lost(&id, reason)).collect()
+        std::mem::take(&mut self.by_id).into_values().map(|id| lost(&id, reason)).collect()
     }
 }
 

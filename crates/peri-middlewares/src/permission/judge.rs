@@ -202,10 +202,10 @@ async fn judge_file(tool: &ToolSpec, path: &str, access: Access, grounds: Ground
     let granted = if resolved.inside { Vec::new() } else { vec![resolved.path.clone()] };
     let allow = || Verdict::Allow { granted: granted.clone() };
     match file_ruling(&tool.name, &resolved.path, grounds.rules, grounds.place).await {
-        FileRuling::Deny(rule) => Verdict::Deny(format!("rule `{}` denies `{}`", rule.text, resolved.path)),
+        FileRuling::Deny(rule) => Verdict::Deny(format!("{} denies `{}`", rule.told, resolved.path)),
         FileRuling::Ask(rule) if grounds.mode == PermissionMode::Bypass => bypass_ruling(rule, grounds.rules, allow),
         FileRuling::Ask(rule) => {
-            Verdict::Ask(Question { granted, ..Question::by_rule(format!("rule `{}` says so", rule.text)) })
+            Verdict::Ask(Question { granted, ..Question::by_rule(format!("{} says so", rule.told)) })
         }
         FileRuling::Allow => allow(),
         FileRuling::Silent => match objection(&resolved.path, resolved.inside, access, grounds).await {
@@ -221,7 +221,7 @@ async fn judge_file(tool: &ToolSpec, path: &str, access: Access, grounds: Ground
 /// Nothing is asked in mode `bypass`: what a rule wants asked runs, what it may refuse does not.
 fn bypass_ruling(rule: &Rule, rules: &Rules, allow: impl FnOnce() -> Verdict) -> Verdict {
     if rules.deny.iter().any(|denying| std::ptr::eq(denying, rule)) {
-        return Verdict::Deny(format!("rule `{}` cannot be read and may deny it", rule.text));
+        return Verdict::Deny(format!("{} cannot be read and may deny it", rule.told));
     }
     allow()
 }
@@ -232,17 +232,17 @@ fn judge_whole(tool: &ToolSpec, grounds: Grounds<'_>) -> Verdict {
     let deny = about(tool, &rules.deny);
     let allow = || Verdict::Allow { granted: Vec::new() };
     if let Some(rule) = deny.iter().find(|rule| rule.is_readable()) {
-        return Verdict::Deny(format!("rule `{}` denies it", rule.text));
+        return Verdict::Deny(format!("{} denies it", rule.told));
     }
     match (deny.first(), mode) {
         (Some(rule), PermissionMode::Bypass) => {
-            return Verdict::Deny(format!("rule `{}` cannot be read and may deny it", rule.text));
+            return Verdict::Deny(format!("{} cannot be read and may deny it", rule.told));
         }
         (None, PermissionMode::Bypass) => return allow(),
         _ => {}
     }
     if let Some(rule) = deny.first().or(about(tool, &rules.ask).first()) {
-        return Verdict::Ask(Question::by_rule(format!("rule `{}` says so", rule.text)));
+        return Verdict::Ask(Question::by_rule(format!("{} says so", rule.told)));
     }
     // The hints of an external server are its own word, and no ground to trust it.
     let harmless = (tool.read_only || tool.name == KILL_TOOL) && matches!(tool.origin, ToolOrigin::Builtin(_));

@@ -24,7 +24,7 @@ use peri_acp_types::{
     NoticeKind, PermissionAnswer, PermissionMode, PermissionRequest, ToolArguments, ToolCall, ToolSpec,
 };
 use peri_agent::{CallVerdict, Contribution, Middleware, PendingCall, SessionScope};
-use peri_config::PermissionRule;
+use peri_config::{PermissionRule, Sourced};
 use tokio::sync::watch;
 
 use judge::{Grounds, Question, Verdict, hidden_paths, judge};
@@ -32,19 +32,20 @@ use path_rule::Place;
 use refusal::Remedy;
 use rule::{Pattern, Rule, Rules, SHELL_TOOL};
 
+pub use rule::PolicyRule;
+
 /// What a session may do from the start.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PermissionPolicy {
     pub mode: PermissionMode,
-    pub allow: Vec<PermissionRule>,
-    pub ask: Vec<PermissionRule>,
-    pub deny: Vec<PermissionRule>,
+    pub allow: Vec<PolicyRule>,
+    pub ask: Vec<PolicyRule>,
+    pub deny: Vec<PolicyRule>,
 }
 
 impl From<&peri_config::Permissions> for PermissionPolicy {
     fn from(settings: &peri_config::Permissions) -> PermissionPolicy {
-        let rules =
-            |sourced: &[peri_config::Sourced<PermissionRule>]| sourced.iter().map(|it| it.value.clone()).collect();
+        let rules = |sourced: &[Sourced<PermissionRule>]| sourced.iter().map(PolicyRule::from).collect();
         PermissionPolicy {
             mode: settings.mode,
             allow: rules(&settings.allow),
@@ -63,7 +64,7 @@ pub struct ToolFilter {
 impl ToolFilter {
     /// The filter that follows from a policy's deny rules without a pattern.
     pub fn new(policy: &PermissionPolicy) -> ToolFilter {
-        let rules = policy.deny.iter().map(Rule::new);
+        let rules = policy.deny.iter().cloned().map(Rule::new);
         ToolFilter { denied: rules.filter(|rule| matches!(rule.pattern, Pattern::Every)).collect() }
     }
 
@@ -75,9 +76,12 @@ impl ToolFilter {
 /// Keeps the rules that a user chose to have for good.
 #[async_trait::async_trait]
 pub trait RuleSink: Send + Sync {
-    /// Writes rules that allow. The session has them already; whoever implements this tells the user if they could not
-    /// be written. May be dropped when the turn is cancelled, and must then have written all or none.
-    async fn keep(&self, rules: &[PermissionRule]);
+    /// Writes rules that allow. The session has them already. May be dropped when the turn is cancelled, and must then
+    /// have written all or none.
+    ///
+    /// # Errors
+    /// Why they could not be written, for the user.
+    async fn keep(&self, rules: &[PermissionRule]) -> Result<(), String>;
 }
 
 /// Judges every call of one session.
@@ -172,7 +176,9 @@ impl PermissionMiddleware {
             PermissionAnswer::AllowAlways => {
                 if !offered.is_empty() {
                     self.learn(|rules| &mut rules.allow, &offered);
-                    self.sink.keep(&offered).await;
+                    if let Err(why) = self.sink.keep(&offered).await {
+                        pending.notices.push((NoticeKind::Configuration, not_kept(&offered, &why)));
+                    }
                 }
                 None
             }
@@ -220,13 +226,13 @@ impl PermissionMiddleware {
     fn learn(&self, list: impl FnOnce(&mut Rules) -> &mut Vec<Rule>, rules: &[PermissionRule]) {
         let mut memory = self.memory();
         let known = Arc::make_mut(&mut memory.rules);
-        list(known).extend(rules.iter().map(Rule::new));
+        list(known).extend(rules.iter().cloned().map(Rule::new));
     }
 
     /// Whether the call would run without a question if these rules allowed what they mean.
     async fn would_allow(&self, pending: &PendingCall, more: &[PermissionRule], mode: PermissionMode) -> bool {
         let mut rules = Rules::clone(&self.memory().rules.clone());
-        rules.allow.extend(more.iter().map(Rule::new));
+        rules.allow.extend(more.iter().cloned().map(Rule::new));
         matches!(self.judge_with(pending, &rules, mode).await, Verdict::Allow { .. })
     }
 
@@ -276,6 +282,11 @@ impl Middleware for PermissionMiddleware {
         }
         verdict
     }
+}
+
+fn not_kept(rules: &[PermissionRule], why: &str) -> String {
+    let rules: Vec<String> = rules.iter().map(|rule| format!("`{rule}`")).collect();
+    format!("allowed for this session only, since the rules could not be kept ({}): {why}", rules.join(", "))
 }
 
 /// Carries out a verdict that is no question.

@@ -67,22 +67,22 @@ impl Findings {
         let unseen = reading.doubts.iter().find(|doubt| matches!(doubt, Doubt::Unseen(_)));
         for rule in deny {
             if let Some(what) = commands.iter().find(|command| met(rule, command, allow) == Met::Yes) {
-                self.denied.get_or_insert_with(|| format!("rule `{}` denies `{}`", rule.text, what.shown()));
+                self.denied.get_or_insert_with(|| format!("{} denies `{}`", rule.told, what.shown()));
             }
             if matches!(rule.pattern, Pattern::Every) {
-                self.denied.get_or_insert_with(|| format!("rule `{}` denies every command", rule.text));
+                self.denied.get_or_insert_with(|| format!("{} denies every command", rule.told));
             }
             if let Some(why) = uncertainty(rule, &commands, unseen, allow) {
-                self.may_be_denied.get_or_insert_with(|| format!("rule `{}` may deny it: {why}", rule.text));
+                self.may_be_denied.get_or_insert_with(|| format!("{} may deny it: {why}", rule.told));
             }
         }
         for rule in ask {
             let met = commands.iter().any(|command| met(rule, command, allow) == Met::Yes);
             if met || matches!(rule.pattern, Pattern::Every) {
-                self.asked.get_or_insert_with(|| format!("rule `{}` says so", rule.text));
+                self.asked.get_or_insert_with(|| format!("{} says so", rule.told));
             }
             if let Some(why) = uncertainty(rule, &commands, unseen, allow) {
-                self.asked.get_or_insert_with(|| format!("rule `{}` may want it asked: {why}", rule.text));
+                self.asked.get_or_insert_with(|| format!("{} may want it asked: {why}", rule.told));
             }
         }
     }
@@ -96,7 +96,7 @@ impl Findings {
         let known = file.path.as_deref().filter(|path| path.starts_with(['/', '~']) || !changes_folder(reading));
         let Some(path) = known else {
             if let Some(rule) = grounds.rules.deny.iter().find(|rule| rule.is_about_builtin(tool)) {
-                let reason = format!("rule `{}` may deny it: it {verb} a file that is not written out", rule.text);
+                let reason = format!("{} may deny it: it {verb} a file that is not written out", rule.told);
                 self.may_be_denied.get_or_insert(reason);
             }
             self.object(format!("it {verb} a file that is not written out"));
@@ -105,12 +105,12 @@ impl Findings {
         let resolved = grounds.place.resolve(path).await;
         match file_ruling(tool, &resolved.path, grounds.rules, grounds.place).await {
             FileRuling::Deny(rule) => {
-                let reason = format!("rule `{}` denies `{}`, which the command {verb}", rule.text, resolved.path);
+                let reason = format!("{} denies `{}`, which the command {verb}", rule.told, resolved.path);
                 self.denied.get_or_insert(reason);
             }
             FileRuling::Ask(rule) => {
                 let reason =
-                    format!("rule `{}` wants `{}` asked about, which the command {verb}", rule.text, resolved.path);
+                    format!("{} wants `{}` asked about, which the command {verb}", rule.told, resolved.path);
                 self.asked.get_or_insert(reason);
             }
             FileRuling::Allow => {}

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask interop` installs them and says in `PERI_INTEROP_DIR` where.
 
+#![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "tests run natively, on tokio")]
 
 mod conformance;

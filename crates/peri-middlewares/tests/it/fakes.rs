@@ -72,6 +72,7 @@ pub fn pending(spec: ToolSpec, arguments: Value) -> PendingCall {
         spec,
         granted_paths: Vec::new(),
         hidden_paths: Vec::new(),
+        notices: Vec::new(),
         cancel: CancellationToken::new(),
     }
 }
@@ -115,8 +116,9 @@ pub struct FakeSink(pub Mutex<Vec<String>>);
 
 #[async_trait::async_trait]
 impl RuleSink for FakeSink {
-    async fn keep(&self, rules: &[PermissionRule]) {
+    async fn keep(&self, rules: &[PermissionRule]) -> Result<(), String> {
         self.0.lock().unwrap().extend(rules.iter().map(PermissionRule::to_string));
+        Ok(())
     }
 }
 

@@ -221,8 +221,7 @@ async fn five_megabytes_are_cut() {
 async fn rubbish_between_messages_is_passed_over() {
     let rubbish =
         [json!("log line"), json!({"jsonrpc": "2.0"}), json!(null), json!([1]), json!({"id": 77, "result": {}})];
-    let (bridge, _server) =
-        bridge_to(move |_| Reply::After(rubbish.iter().cloned().collect(), Box::new(text("ok")))).await;
+    let (bridge, _server) = bridge_to(move |_| Reply::After(rubbish.to_vec(), Box::new(text("ok")))).await;
     for _ in 0..3 {
         assert_eq!(bridge.call("Tool", json!({})).await, ToolOutput::text("ok"));
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::{SinkExt, StreamExt};
 use peri_acp_types::ToolOutput;
 use peri_acp_types::ports::{McpConnectError, McpConnector, McpDuplex, McpServerSpec, McpTransport, Secret};
 use peri_agent::{Contribution, Middleware};
@@ -179,6 +180,25 @@ async fn starts_that_fail_say_why_and_others_go_on() {
     );
     assert_eq!(bridge.run("sound").await, ToolOutput::text("done"));
     assert_eq!(bridge.close().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn one_that_is_gone_before_its_client_begins_says_why() {
+    let host = TokioProcesses::default();
+    let server = spec("sh", "echo 'no paper' >&2; exit 3");
+    let link = stdio::open(&host, Arc::new(TokioClock), &server).await.expect("it starts");
+    let serving = tokio::spawn(link.serving);
+    let pid = host.started.borrow()[0];
+    while is_running(pid) {
+        tokio::task::yield_now().await;
+    }
+    let McpDuplex { mut incoming, mut outgoing } = link.duplex;
+    outgoing.send(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize"})).await.expect("it is heard");
+    let answer = incoming.next().await.expect("an answer");
+    assert_eq!(answer["id"], 1);
+    assert_eq!(answer["error"]["message"], "it ended with exit code 3; its last words on standard error: no paper");
+    assert_eq!(incoming.next().await, None);
+    assert_eq!(serving.await.expect("no panic"), Ok(()));
 }
 
 #[tokio::test]

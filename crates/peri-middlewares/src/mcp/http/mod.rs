@@ -38,14 +38,23 @@ const MAX_RETRIES: usize = 6;
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(15);
 /// Where the worker marks an answer of its own as one that was lost.
 const STREAM_LOST: &str = "/error/data/io.modelcontextprotocol~1transportClosed";
-/// Headers that the protocol sets.
-const RESERVED: [&str; 6] =
-    ["accept", "content-type", "content-length", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
+/// Headers that HTTP and the protocol set; configured ones of these names have no effect.
+const RESERVED: [&str; 9] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "transfer-encoding",
+];
 
 /// Prepares a connection; the first message opens it. To be called on a tokio runtime, as what it gives must be run.
 ///
 /// # Errors
-/// [`McpConnectError`] where a configured header is one that the protocol sets or the server is not one of this kind.
+/// [`McpConnectError`] where the server is not one of this kind.
 pub fn open(
     http: Arc<dyn HttpTransport>,
     clock: Arc<dyn Clock>,
@@ -55,10 +64,7 @@ pub fn open(
         return Err(McpConnectError::Unsupported { server: server.name.clone(), what: "HTTP address for it" });
     };
     let is_reserved = |name: &str| RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved));
-    if let Some((name, _)) = headers.iter().find(|(name, _)| is_reserved(name)) {
-        let reason = format!("the header `{name}` is set by the protocol; take it out of `headers`");
-        return Err(McpConnectError::Failed { server: server.name.clone(), reason });
-    }
+    let headers: Vec<_> = headers.iter().filter(|(name, _)| !is_reserved(name)).cloned().collect();
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
     let mut backoff = ExponentialBackoff::default();
     (backoff.max_times, backoff.max_delay) = (Some(MAX_RETRIES), Some(MAX_RETRY_DELAY));

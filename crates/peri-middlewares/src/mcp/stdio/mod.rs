@@ -16,7 +16,7 @@ use std::time::Duration;
 use futures::channel::mpsc;
 use futures::future::{Either, FusedFuture, FutureExt, join, select};
 use futures::io::{AsyncRead, AsyncWrite};
-use futures::{AsyncReadExt, SinkExt, pin_mut, select_biased};
+use futures::{AsyncReadExt, SinkExt, StreamExt, pin_mut, select_biased};
 use peri_acp_types::ports::{
     ChildProcess, Clock, KillProof, McpConnectError, McpDuplex, McpServerSpec, McpTransport, ProcessExit, ProcessHost,
     ProcessOutput, ProcessSpec, ProcessStdin, Secret,
@@ -34,6 +34,8 @@ const LEAVE_LIMIT: Duration = Duration::from_millis(800);
 const KILL_GRACE: Duration = Duration::from_millis(500);
 /// How long the last output of a process is waited for, or the end of one whose pipes have ended.
 const LAST_WORDS_LIMIT: Duration = Duration::from_millis(500);
+/// How long a client may take to begin, if its server is gone by then.
+const FIRST_REQUEST_LIMIT: Duration = Duration::from_secs(5);
 /// What is kept of standard error, in bytes.
 const TAIL: usize = 4096;
 /// What is shown of it, in characters.
@@ -98,11 +100,13 @@ impl Serving {
         let outbox = Outbox { input, client: duplex.incoming, waiting: VecDeque::new() };
         let reading = read_messages(output, duplex.outgoing.clone(), &outstanding);
         let listening = fill_tail(&tail, errors);
-        let end = converse(child.as_ref(), outbox, reading, listening, &outstanding, clock.as_ref()).await;
+        let (end, mut client) =
+            converse(child.as_ref(), outbox, reading, listening, &outstanding, clock.as_ref()).await;
         let held = match end {
             // The client waits for the end of the process: the connection ends after it.
             None => Some(duplex.outgoing),
             Some(reason) => {
+                hear_out(&mut client, &outstanding, clock.as_ref()).await;
                 let last_words = lock(&tail).text(&secrets);
                 answer_all(duplex.outgoing, &outstanding, &format!("it {reason}{last_words}")).await;
                 None
@@ -115,7 +119,7 @@ impl Serving {
 }
 
 /// Carries messages until one side has ended, and waits a little for what still comes. The reason, which reads on from
-/// "it"; None where the client has left.
+/// "it"; None where the client has left. With it what the client sends from now on.
 async fn converse(
     child: &dyn ChildProcess,
     mut outbox: Outbox<impl AsyncWrite + Unpin>,
@@ -123,7 +127,7 @@ async fn converse(
     listening: impl Future<Output = ()>,
     outstanding: &Mutex<Outstanding>,
     clock: &dyn Clock,
-) -> Option<String> {
+) -> (Option<String>, mpsc::Receiver<Value>) {
     let (reading, listening) = (reading.fuse(), listening.fuse());
     pin_mut!(reading, listening);
     let cause = {
@@ -139,14 +143,15 @@ async fn converse(
             }
         }
     };
+    let Outbox { input, client, waiting: _ } = outbox;
     // Here the process's input ends.
-    drop(outbox);
+    drop(input);
     let rest = poll_fn(|cx| {
         let is_read = reading.is_terminated() || reading.as_mut().poll(cx).is_ready();
         let is_heard = listening.is_terminated() || listening.as_mut().poll(cx).is_ready();
         if is_read && is_heard { Poll::Ready(()) } else { Poll::Pending }
     });
-    match cause {
+    let end = match cause {
         Cause::ClientLeft => {
             let draining = rest.then(|()| std::future::pending::<()>());
             select(select(child.wait(), draining), clock.sleep(LEAVE_LIMIT)).await;
@@ -161,7 +166,8 @@ async fn converse(
             Either::Right(_) => Some("has closed its end of the connection".to_owned()),
         },
         Cause::Breach(reason) => Some(reason),
-    }
+    };
+    (end, client)
 }
 
 impl From<WriteEnd> for Cause {
@@ -193,6 +199,20 @@ fn words_for(exit: ProcessExit) -> String {
         ProcessExit::Code(code) => format!("ended with exit code {code}"),
         ProcessExit::Signal(signal) => format!("was ended by signal {signal}"),
         ProcessExit::Unknown => "ended".to_owned(),
+    }
+}
+
+/// Takes in what the client has sent meanwhile, so that it is answered. A process may be gone before the client has begun:
+/// its first request is waited for, since it is what a start is told to have failed by.
+async fn hear_out(client: &mut mpsc::Receiver<Value>, outstanding: &Mutex<Outstanding>, clock: &dyn Clock) {
+    let has_begun = lock(outstanding).has_begun();
+    if !has_begun
+        && let Either::Left((Some(message), _)) = select(client.next(), clock.sleep(FIRST_REQUEST_LIMIT)).await
+    {
+        lock(outstanding).sent(&message);
+    }
+    while let Some(Some(message)) = client.next().now_or_never() {
+        lock(outstanding).sent(&message);
     }
 }
 
