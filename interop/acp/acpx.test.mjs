@@ -10,6 +10,7 @@ import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import { STDIO } from "./support/mcp-server.mjs";
 import { isThere, Signpost, untilNone, untilNoProcess } from "./support/processes.mjs";
 import { framesOf, judgeRecord } from "./support/record.mjs";
 import { calling, program, Sandbox } from "./support/sandbox.mjs";
@@ -129,6 +130,32 @@ test("a session: several prompts, list, cancel during a tool, close", async (t) 
   assert.match(stdout, /"stopReason":"cancelled"/);
   await untilNone(() => pids.filter(isThere), "the cancelled tool");
   await acpx.succeed("sessions", "close");
+  await acpx.judge();
+});
+
+test("mode and effort of a session", async (t) => {
+  const acpx = await Acpx.make(t, [{ text: "Hello." }, ...MAKING]);
+  acpx.sandbox.atEnd(() => acpx.run("sessions", "close"));
+  await acpx.succeed("sessions", "new");
+  // From here on one connection is kept.
+  await acpx.succeed("prompt", "Hello.");
+  await acpx.succeed("set", "effort", "high");
+  await acpx.succeed("set-mode", "bypass");
+  await acpx.succeed("--deny-all", "prompt", "Make it.");
+  assert.ok(existsSync(join(acpx.sandbox.work, "made")), "nobody was asked");
+  const efforts = (await acpx.sandbox.requests()).map(({ thinking }) => thinking !== undefined);
+  assert.deepEqual(efforts, [false, true, true]);
+  await acpx.succeed("sessions", "close");
+  await acpx.judge();
+});
+
+test("an MCP server of the client's configuration", async (t) => {
+  const acpx = await Acpx.make(t, [calling("mcp__given__shout", { words: "hello" }, "toolu_1"), { text: "Done." }]);
+  const mcpServers = [{ name: "given", type: "stdio", ...STDIO, env: [] }];
+  const file = await acpx.sandbox.write("mcp.json", JSON.stringify({ mcpServers }));
+  await acpx.succeed("--approve-all", "--mcp-config", file, "exec", "Shout.");
+  const [end] = acpx.sent(({ params }) => params?.update?.status === "completed");
+  assert.equal(end.params.update.content[0].content.text, "HELLO");
   await acpx.judge();
 });
 

@@ -8,9 +8,9 @@ import unittest
 from pathlib import Path
 
 from acp import PROTOCOL_VERSION, RequestError, image_block, spawn_agent_process, text_block
-from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
+from acp.schema import AllowedOutcome, DeniedOutcome, McpServerStdio, RequestPermissionResponse
 
-from support.sandbox import Sandbox, calling
+from support.sandbox import SUPPORT, Sandbox, calling
 
 MAKE = {"command": "echo made > made; cat made"}
 
@@ -153,6 +153,32 @@ class CorePath(unittest.IsolatedAsyncioTestCase):
             await connection.resume_session(cwd=str(sandbox.work), session_id=session_id)
             await connection.prompt(session_id=session_id, prompt=[text_block("Once more.")])
             self.assertEqual(client.text, "One.Two.Three.")
+        self.assertEqual(sandbox.judge(), "")
+
+    async def test_mode_and_options(self):
+        sandbox, client = self.sandbox([calling("Bash", MAKE, "toolu_1"), {"text": "Done."}]), Client()
+        async with self.peri(sandbox, client) as (connection, _):
+            await connection.initialize(PROTOCOL_VERSION)
+            session = await connection.new_session(cwd=str(sandbox.work))
+            self.assertEqual(session.modes.current_mode_id, "default")
+            self.assertEqual([option.id for option in session.config_options], ["mode", "model", "effort"])
+            await connection.set_config_option(session_id=session.session_id, config_id="effort", value="low")
+            await connection.set_session_mode(session_id=session.session_id, mode_id="bypass")
+            await connection.prompt(session_id=session.session_id, prompt=[text_block("Make it.")])
+        self.assertEqual([update.current_mode_id for update in client.updates("current_mode_update")], ["bypass"])
+        self.assertEqual((client.questions, (sandbox.work / "made").exists()), ([], True))
+        self.assertEqual(sandbox.judge(), "")
+
+    async def test_a_server_that_the_client_gives(self):
+        shouting = calling("mcp__given__shout", {"words": "hello"}, "toolu_1")
+        sandbox, client = self.sandbox([shouting, {"text": "Done."}]), Client("allow_once")
+        given = McpServerStdio(name="given", command="node", args=[str(SUPPORT / "mcp-server.mjs")], env=[])
+        async with self.peri(sandbox, client) as (connection, _):
+            await connection.initialize(PROTOCOL_VERSION)
+            session = await connection.new_session(cwd=str(sandbox.work), mcp_servers=[given])
+            await connection.prompt(session_id=session.session_id, prompt=[text_block("Shout.")])
+        end = client.updates("tool_call_update")[-1]
+        self.assertEqual((end.status, end.content[0].content.text), ("completed", "HELLO"))
         self.assertEqual(sandbox.judge(), "")
 
     async def test_an_image(self):
