@@ -93,6 +93,19 @@ Exit codes:
   1  failure                           In every case turns are cancelled, sessions settled, and no child process is left
   2  usage";
 
+pub const SESSIONS: &str = "\
+Examples:
+  peri sessions list
+  peri sessions show 0197c2a0                        the beginning of an id will do
+  peri sessions export 0197c2a0 -o session.json
+  peri -p -r 0197c2a0 \"go on\"";
+
+pub const CONFIG: &str = "\
+Examples:
+  peri config check                                  faults and warnings, each with its mend
+  peri config show
+  peri config path";
+
 pub const SESSIONS_LIST: &str = "\
 Examples:
   peri sessions list                                 those of this directory

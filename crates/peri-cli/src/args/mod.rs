@@ -46,11 +46,13 @@ pub enum Command {
     /// Serve an editor, or another client, over the Agent Client Protocol on standard input and output
     Acp(AcpArgs),
     /// List stored sessions; show, export or delete them
+    #[command(after_help = help::SESSIONS)]
     Sessions {
         #[command(subcommand)]
         action: SessionsCommand,
     },
     /// Show the settings in effect, where they come from, and what is wrong with them
+    #[command(after_help = help::CONFIG)]
     Config {
         #[command(subcommand)]
         action: ConfigCommand,

@@ -7,6 +7,9 @@ use peri_acp_types::ports::{HeaderValue, McpTransport, Secret};
 use peri_config::{ApiKey, Settings};
 use serde_json::Value;
 
+/// Variables that hold keys, whether the settings name them or not.
+const KEY_VARIABLES: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
+
 /// The secrets that are taken out.
 pub struct Redaction {
     secrets: Vec<Secret>,
@@ -14,9 +17,10 @@ pub struct Redaction {
 
 impl Redaction {
     /// All that these settings hold: keys and headers of providers, variables for tools, variables and
-    /// headers of MCP servers.
-    pub fn of(settings: &Settings) -> Redaction {
+    /// headers of MCP servers. The usual variables for keys count too, whatever the settings say.
+    pub fn of(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Redaction {
         let mut secrets: Vec<Secret> = settings.env.values().cloned().collect();
+        secrets.extend(KEY_VARIABLES.into_iter().filter_map(variable).map(|key| Secret::new(key.trim())));
         for provider in settings.providers.values().map(|provider| &provider.value) {
             secrets.extend(provider.headers.values().cloned());
             match &provider.key {

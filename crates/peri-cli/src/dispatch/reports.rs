@@ -79,7 +79,7 @@ async fn redaction(places: &Places, workspace: &str) -> Result<Redaction, Failur
     // As if it were trusted: its secrets are secrets all the same.
     let overlay = CommandLineOverlay { trust_workspace: true, ..CommandLineOverlay::default() };
     match load(&source, trust.as_ref(), workspace, &overlay).await {
-        Ok(resolution) => Ok(Redaction::of(&resolution.settings)),
+        Ok(resolution) => Ok(Redaction::of(&resolution.settings, |name| places.environment().var(name))),
         Err(error) => {
             Err(Failure::usage(format!("the settings tell which texts are secret, and cannot be read: {error}"))
                 .hint("mend them (peri config check), then export"))

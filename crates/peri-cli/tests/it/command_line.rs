@@ -74,6 +74,8 @@ fn every_command_shows_an_example() {
     let sandbox = Sandbox::new();
     for command in [
         &["acp"][..],
+        &["sessions"],
+        &["config"],
         &["models"],
         &["doctor"],
         &["trust"],

@@ -21,7 +21,7 @@ fn leaking() -> FakeModelServer {
 
 fn stored(model: &FakeModelServer) -> Sandbox {
     let sandbox = Sandbox::with_model(&model.base_url());
-    sandbox.write(&sandbox.work().join("notes.txt"), "key sk-test-secret and ``` more\n");
+    sandbox.write(&sandbox.work().join("notes.txt"), "key sk-test-secret and ``` more, sk-ant-elsewhere\n");
     sandbox.peri(["-p", "look at notes.txt", "--session-id", ID]).run().code(0);
     sandbox
 }
@@ -32,8 +32,9 @@ fn a_session_is_exported_whole_and_without_secrets() {
     let sandbox = stored(&model);
     let shown = sandbox.peri(["sessions", "show", ID, "--output-format", "json"]).run();
     shown.check(shown.stdout.contains("sk-test-secret"), "the store has what the tool read");
-    let run = sandbox.peri(["sessions", "export", "7e57"]).run();
+    let run = sandbox.peri(["sessions", "export", "7e57"]).env("ANTHROPIC_API_KEY", Some("sk-ant-elsewhere")).run();
     let document = run.code(0).json();
+    run.check(!run.stdout.contains("elsewhere"), "a usual variable counts, though the settings do not name it");
     run.check(!run.stdout.contains("sk-test-secret"), "no secret").stdout_has("key [redacted] and");
     assert_eq!(document["format"], "peri-session");
     assert_eq!(document["version"], 1);
