@@ -13,8 +13,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use peri_acp_types::{
-    AgentEvent, AgentId, AttemptId, CancellationToken, Content, NoticeKind, SessionEvent, SessionSettings, StoreError, StoredTurnEnd,
-    Thread, ThreadChange, TurnEnd, TurnError, TurnId, TurnKey, TurnOutcome, Usage,
+    AgentEvent, AgentId, AttemptId, CancellationToken, Content, NoticeKind, SessionEvent, SessionSettings, StoreError,
+    StoredTurnEnd, Thread, ThreadChange, TurnEnd, TurnError, TurnId, TurnKey, TurnOutcome, Usage,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -23,8 +23,8 @@ use crate::core::SessionCore;
 use crate::handle::{MAILBOX_CAPACITY, Opening, SessionCommand};
 use crate::turn::{self, EndedTurn, SessionAfterTurn, Turn};
 use crate::{
-    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionChange, SessionEnded,
-    SessionHandle,
+    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionChange,
+    SessionEnded, SessionHandle,
 };
 
 /// Inputs that may wait for the running turn.
@@ -199,14 +199,8 @@ impl Actor {
         let (Some(thread), Some(input)) = (self.thread.take(), self.queue.pop_front()) else { return };
         let (attempt_tx, attempt) = watch::channel(AttemptId(self.core.ports.ids.uuid()));
         let cancel = CancellationToken::new();
-        let turn = Turn::new(
-            self.core.clone(),
-            thread,
-            input.turn_id,
-            attempt_tx,
-            cancel.clone(),
-            self.changeable.watch(),
-        );
+        let turn =
+            Turn::new(self.core.clone(), thread, input.turn_id, attempt_tx, cancel.clone(), self.changeable.watch());
         let future = AssertUnwindSafe(turn::run(turn, input.content)).catch_unwind().boxed();
         self.running = Some(RunningTurn { turn_id: input.turn_id, attempt, cancel, future });
     }

@@ -49,10 +49,7 @@ fn find<'a>(content: &'a [Content], commands: &[CommandSpec]) -> Option<(usize, 
     known.then_some((index, Invocation { line, name, input: input.trim() }))
 }
 
-async fn run(
-    invocation: &Invocation<'_>,
-    middlewares: &[std::sync::Arc<dyn Middleware>],
-) -> Result<String, TurnError> {
+async fn run(invocation: &Invocation<'_>, middlewares: &[std::sync::Arc<dyn Middleware>]) -> Result<String, TurnError> {
     let failed = |reason: String| TurnError::Command { name: invocation.name.to_owned(), reason };
     for middleware in middlewares {
         if let Some(result) = middleware.run_command(invocation.name, invocation.input).await {

@@ -96,6 +96,8 @@ pub struct PendingCall {
     pub granted_paths: Vec<String>,
     /// Globs on absolute, canonical paths that a search of this call must leave out, since a rule denies reading them.
     pub hidden_paths: Vec<String>,
+    /// What the user should know of how the call was judged; told once it is.
+    pub notices: Vec<(NoticeKind, String)>,
     /// Fires when the turn is cancelled. The future of the hook is dropped soon after.
     pub cancel: CancellationToken,
 }

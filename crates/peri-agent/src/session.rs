@@ -74,8 +74,7 @@ pub async fn open_session(
     };
 
     let (events, receiver) = event_lane();
-    let changeable =
-        Changeable::new(config.model, config.permission_mode, config.effort, config.limits.thinking);
+    let changeable = Changeable::new(config.model, config.permission_mode, config.effort, config.limits.thinking);
     let core = Arc::new(SessionCore {
         scope,
         limits: config.limits,

@@ -24,9 +24,9 @@ impl LocalRules {
 
 #[async_trait::async_trait]
 impl RuleSink for LocalRules {
-    /// The session has the rules already. Where they cannot be written, the next session asks again, which is safe.
-    async fn keep(&self, rules: &[PermissionRule]) {
-        let _ = add_local_rules(self.config.as_ref(), &self.trust, &self.workspace, rules).await;
+    async fn keep(&self, rules: &[PermissionRule]) -> Result<(), String> {
+        let kept = add_local_rules(self.config.as_ref(), &self.trust, &self.workspace, rules).await;
+        kept.map(drop).map_err(|error| error.to_string())
     }
 }
 

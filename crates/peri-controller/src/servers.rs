@@ -53,11 +53,7 @@ fn workspace(settings: &Settings, roots: &[String]) -> McpServerSpec {
         command_timeout: settings.bash.default_timeout,
         max_command_timeout: settings.bash.max_timeout,
     };
-    McpServerSpec {
-        name: "workspace".to_owned(),
-        roots: roots.to_vec(),
-        transport: McpTransport::Builtin(builtin),
-    }
+    McpServerSpec { name: "workspace".to_owned(), roots: roots.to_vec(), transport: McpTransport::Builtin(builtin) }
 }
 
 /// The variables that hold keys of model providers: a tool's process has no business with them.

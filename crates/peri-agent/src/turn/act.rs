@@ -88,6 +88,7 @@ impl Turn {
             spec: spec.clone(),
             granted_paths: Vec::new(),
             hidden_paths: Vec::new(),
+            notices: Vec::new(),
             cancel: self.cancel.clone(),
         };
         let judged = tokio::select! {
@@ -97,6 +98,9 @@ impl Turn {
             }
             refusal = self.judge(&mut pending) => refusal,
         };
+        for (kind, text) in std::mem::take(&mut pending.notices) {
+            self.notice(kind, text).await;
+        }
         if let Some(refusal) = judged {
             return refusal;
         }

@@ -1,7 +1,8 @@
 //! Receive: takes input, checks for cancel, and is the only way out of a turn.
 
 use peri_acp_types::{
-    Content, MessageBody, SessionEvent, StopReason, StoreError, StoredTurnEnd, ThreadChange, TurnEnd, TurnError, TurnOutcome,
+    Content, MessageBody, SessionEvent, StopReason, StoreError, StoredTurnEnd, ThreadChange, TurnEnd, TurnError,
+    TurnOutcome,
 };
 
 use crate::command::expanded;

@@ -77,7 +77,9 @@ async fn another_model_gets_the_history_without_thoughts_that_are_not_its_own() 
     assert_eq!(changed, Ok(settings("other/model", PermissionMode::Default, None)));
     let events = bench.prompt("2").await;
     assert_eq!(changes(&events), [settings("other/model", PermissionMode::Default, None)]);
-    assert!(events.iter().any(|event| matches!(event, SessionEvent::LlmCallEnd { model, .. } if model == "other/model")));
+    assert!(
+        events.iter().any(|event| matches!(event, SessionEvent::LlmCallEnd { model, .. } if model == "other/model"))
+    );
     let asked = other.requests();
     assert!(!has_thought(&asked[0].messages, "on one") && asked[0].messages.len() == 3, "{:?}", asked[0].messages);
 
@@ -162,11 +164,9 @@ async fn a_mode_reaches_the_chain_at_once_also_while_a_turn_runs() {
 #[tokio::test]
 async fn what_changes_nothing_is_not_told() {
     let mut bench = Bench::new([FakeAnswer::text("x")]).await;
-    for change in [
-        SessionChange::PermissionMode(PermissionMode::Default),
-        SessionChange::Effort(None),
-        model(&bench.model),
-    ] {
+    for change in
+        [SessionChange::PermissionMode(PermissionMode::Default), SessionChange::Effort(None), model(&bench.model)]
+    {
         bench.handle.change(change).await.expect("a session that lives");
     }
     assert_eq!(changes(&bench.prompt("go").await), []);

@@ -64,7 +64,10 @@ async fn a_model_that_cannot_be_had_changes_nothing_and_says_why() {
         world.controller.change_session(id, choice).await.expect_err("no such model")
     };
     let error = refused("gpt").await;
-    assert!(matches!(error, ControllerError::ModelName { .. }) && error.to_string().starts_with("`gpt` must be"), "{error}");
+    assert!(
+        matches!(error, ControllerError::ModelName { .. }) && error.to_string().starts_with("`gpt` must be"),
+        "{error}"
+    );
     let error = refused("theirs/gpt").await;
     assert!(matches!(error, ControllerError::Config(ConfigError::UnknownProvider { .. })), "{error}");
     assert!(!error.wants_authentication());

@@ -25,8 +25,7 @@ fn with(offered_servers: Vec<OfferedServer>) -> LiteParams {
 async fn check(user: &'static str, offered: Vec<OfferedServer>, expect: &[&str]) -> Vec<String> {
     let world = World::new(Settings { user, ..Settings::default() });
     let mut opened = world.controller.new_session(with(offered), None).await.expect("a session");
-    let asked: Vec<String> =
-        world.servers.lock().expect("no panic").iter().map(|server| server.name.clone()).collect();
+    let asked: Vec<String> = world.servers.lock().expect("no panic").iter().map(|server| server.name.clone()).collect();
     assert_eq!(asked, expect);
     world.controller.events_ended(opened.facts.session_id, opened.facts.session_epoch);
     let mut said = Vec::new();
@@ -40,8 +39,8 @@ async fn check(user: &'static str, offered: Vec<OfferedServer>, expect: &[&str])
 
 #[tokio::test]
 async fn builtin_ones_come_first_then_those_of_settings_by_name_then_the_clients_in_its_order() {
-    let said = check(USER, vec![offered("theirs"), offered("also")], &["workspace", "docs", "zebra", "theirs", "also"])
-        .await;
+    let said =
+        check(USER, vec![offered("theirs"), offered("also")], &["workspace", "docs", "zebra", "theirs", "also"]).await;
     assert_eq!(said, Vec::<String>::new());
 }
 
@@ -55,7 +54,10 @@ async fn the_clients_server_takes_the_place_of_a_configured_one_of_its_name() {
     assert_eq!(docs.roots, [CWD]);
 
     let said = check(USER, vec![offered("docs")], &["workspace", "zebra", "docs"]).await;
-    assert!(matches!(said.as_slice(), [line] if line.contains("`docs`") && line.contains("/user/settings.json")), "{said:?}");
+    assert!(
+        matches!(said.as_slice(), [line] if line.contains("`docs`") && line.contains("/user/settings.json")),
+        "{said:?}"
+    );
 }
 
 #[tokio::test]

@@ -109,8 +109,7 @@ impl Findings {
                 self.denied.get_or_insert(reason);
             }
             FileRuling::Ask(rule) => {
-                let reason =
-                    format!("{} wants `{}` asked about, which the command {verb}", rule.told, resolved.path);
+                let reason = format!("{} wants `{}` asked about, which the command {verb}", rule.told, resolved.path);
                 self.asked.get_or_insert(reason);
             }
             FileRuling::Allow => {}

@@ -95,7 +95,9 @@ impl UserInteractionBroker for Obliging {
 
 #[async_trait::async_trait]
 impl RuleSink for Obliging {
-    async fn keep(&self, _rules: &[PermissionRule]) {}
+    async fn keep(&self, _rules: &[PermissionRule]) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 #[async_trait::async_trait]
@@ -165,6 +167,7 @@ impl Session {
             spec,
             granted_paths: Vec::new(),
             hidden_paths: Vec::new(),
+            notices: Vec::new(),
             cancel: CancellationToken::new(),
         };
         for middleware in &self.chain {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures::FutureExt;
-use peri_acp_types::{PermissionAnswer, PermissionMode, ToolOutput, ToolSpec};
+use peri_acp_types::{NoticeKind, PermissionAnswer, PermissionMode, ToolOutput, ToolSpec};
 use peri_agent::{CallVerdict, Middleware, PendingCall};
-use peri_middlewares::permission::{PermissionMiddleware, PermissionPolicy};
+use peri_config::{Layer, Origin, PermissionRule};
+use peri_middlewares::permission::{PermissionMiddleware, PermissionPolicy, PolicyRule, RuleSink};
 use serde_json::{Value, json};
 
 use crate::fakes::{FakeBroker, FakePaths, FakeSink, external, pending, scope, workspace_tool};
@@ -613,4 +614,56 @@ async fn an_open_question_is_withdrawn_by_a_mode_that_settles_it_and_by_no_other
     desk.middleware.permission_mode_changed(PermissionMode::Bypass).await;
     assert_eq!(outcome.await, "runs");
     assert_eq!(desk.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_file_that_its_rule_stands_in() {
+    let origin = Origin { layer: Layer::User, name: "/home/me/settings.json".to_owned() };
+    let rule = |text: &str| PolicyRule { rule: text.parse().expect("a rule"), origin: Some(origin.clone()) };
+    let policy = PermissionPolicy {
+        deny: ["Bash(rm:*)", "Read(secret/**)", "mcp__docs"].map(rule).to_vec(),
+        ask: vec![rule("Bash(git push:*)")],
+        ..PermissionPolicy::default()
+    };
+    let (broker, paths) = (Arc::<FakeBroker>::default(), Arc::<FakePaths>::default());
+    let middleware = PermissionMiddleware::new(&policy, broker.clone(), paths, Arc::<FakeSink>::default());
+    for (spec, arguments, text) in [
+        (workspace_tool("Bash"), json!({"command": "ls && rm a"}), "Bash(rm:*)"),
+        (workspace_tool("Bash"), json!({"command": "cat secret/a < secret/b"}), "Read(secret/**)"),
+        (workspace_tool("Read"), json!({"file_path": "secret/a"}), "Read(secret/**)"),
+        (workspace_tool("Bash"), json!({"command": "git push origin"}), "Bash(git push:*)"),
+        (external("docs", "search", true), json!({}), "mcp__docs"),
+    ] {
+        let mut call = pending(spec, arguments);
+        let CallVerdict::Refuse(output) = middleware.before_call(&mut call).await else { panic!("{text} refuses") };
+        let named = format!("rule `{text}` from /home/me/settings.json");
+        assert!(output.joined_text().contains(&named), "{}", output.joined_text());
+    }
+}
+
+/// Settings that cannot be written.
+struct FullDisk;
+
+#[async_trait::async_trait]
+impl RuleSink for FullDisk {
+    async fn keep(&self, _rules: &[PermissionRule]) -> Result<(), String> {
+        Err("cannot write /work/.peri/settings.local.json: no space left".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_could_not_be_kept_holds_for_the_session_and_the_user_is_told() {
+    let broker = Arc::<FakeBroker>::default();
+    broker.answers.lock().unwrap().push_back(PermissionAnswer::AllowAlways);
+    let policy = PermissionPolicy::default();
+    let middleware =
+        PermissionMiddleware::new(&policy, broker.clone(), Arc::<FakePaths>::default(), Arc::new(FullDisk));
+    let mut call = pending(workspace_tool("Bash"), json!({"command": "cargo test"}));
+    assert_eq!(middleware.before_call(&mut call).await, CallVerdict::Proceed);
+    let [(NoticeKind::Configuration, text)] = call.notices.as_slice() else { panic!("{:?}", call.notices) };
+    assert!(text.contains("`Bash(cargo test:*)`") && text.contains("no space left"), "{text}");
+    let mut again = pending(workspace_tool("Bash"), json!({"command": "cargo test --all"}));
+    assert_eq!(middleware.before_call(&mut again).await, CallVerdict::Proceed);
+    assert!(again.notices.is_empty());
+    assert_eq!(broker.asked.lock().unwrap().len(), 1);
 }
