@@ -383,3 +383,25 @@ async fn a_server_may_speak_up_by_itself() {
     assert_eq!(answer.body["result"]["roots"], json!([{"uri": "file:///work"}]));
     bridge.middleware.close(&scope()).await;
 }
+
+#[tokio::test]
+async fn a_server_that_never_answers_holds_up_no_end() {
+    let never = || futures::StreamExt::boxed(futures::stream::pending::<Bytes>());
+    let server = HttpServer::start(move |heard| match heard.kind() {
+        "initialize" => Answer { body: never(), ..Answer::new(200, "application/json", "") },
+        other => panic!("{other}"),
+    })
+    .await;
+    let transport = McpTransport::Http { url: server.url.clone(), headers: Vec::new() };
+    let spec = McpServerSpec { name: "web".to_owned(), roots: Vec::new(), transport };
+    let link = http::open(Arc::new(HyperTransport), Arc::new(TokioClock), &spec).expect("prepared");
+    let serving = tokio::spawn(link.serving);
+    let mut duplex = link.duplex;
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    futures::SinkExt::send(&mut duplex.outgoing, begin).await.expect("it is heard");
+    server.hears("initialize", 1).await;
+    drop(duplex);
+    assert_eq!(serving.await.expect("no panic"), Ok(()));
+}

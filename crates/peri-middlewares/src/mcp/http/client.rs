@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue as WireValue};
+use peri_acp_types::CancellationToken;
 use peri_acp_types::ports::{Clock, HeaderValue, HttpError, HttpMethod, HttpRequest, HttpResponse, HttpTransport};
 use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
@@ -53,6 +54,8 @@ struct Inner {
     /// An event was too long: no stream is taken up again, since it would come again.
     is_over_bound: Arc<AtomicBool>,
     resumptions: AtomicU32,
+    /// Fires when nobody waits for an answer any more.
+    closed: CancellationToken,
 }
 
 impl PortClient {
@@ -60,9 +63,17 @@ impl PortClient {
         http: Arc<dyn HttpTransport>,
         clock: Arc<dyn Clock>,
         headers: Vec<(String, HeaderValue)>,
+        closed: CancellationToken,
     ) -> PortClient {
         let (is_over_bound, resumptions) = (Arc::default(), AtomicU32::new(0));
-        PortClient(Arc::new(Inner { http, clock, headers, is_over_bound, resumptions }))
+        PortClient(Arc::new(Inner { http, clock, headers, is_over_bound, resumptions, closed }))
+    }
+
+    async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        tokio::select! {
+            done = work => done,
+            () = self.0.closed.cancelled() => Err(fault_of("the connection is closed".to_owned())),
+        }
     }
 
     async fn send(&self, call: Call, custom: HashMap<HeaderName, WireValue>) -> Result<HttpResponse, Failure> {
@@ -83,6 +94,41 @@ impl PortClient {
         headers.extend(custom);
         let request = HttpRequest { method: call.method, url: call.url.to_string(), headers, body: call.body };
         self.0.http.send(request).await.map_err(fault)
+    }
+
+    /// Sends a message and reads what is not a stream of its answer.
+    async fn post(
+        &self,
+        call: Call,
+        custom: HashMap<HeaderName, WireValue>,
+        awaits_answer: bool,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let in_session = call.session_id.is_some();
+        let response = self.send(call, custom).await?;
+        let status = response.status;
+        if status == 404 && in_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if !(200..300).contains(&status) {
+            return refusal(response, awaits_answer).await;
+        }
+        if !awaits_answer {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let session_id = response.header(SESSION_ID).map(str::to_owned);
+        match media_type(&response).as_deref() {
+            Some(EVENTS) => Ok(StreamableHttpPostResponse::Sse(self.events(response), session_id)),
+            Some(JSON) => {
+                let body = whole_body(response).await?;
+                let message = serde_json::from_slice(&body)
+                    .map_err(|error| fault_of(format!("its answer cannot be understood: {error}")))?;
+                Ok(StreamableHttpPostResponse::Json(message, session_id))
+            }
+            other => {
+                let kind = other.unwrap_or("no type");
+                Err(fault_of(format!("its answer (HTTP {status}) is neither JSON nor an event stream: {kind}")))
+            }
+        }
     }
 
     fn events(&self, response: HttpResponse) -> BoxStream<'static, Result<Sse, SseError>> {
@@ -118,34 +164,9 @@ impl StreamableHttpClient for PortClient {
         custom_headers: HashMap<HeaderName, WireValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let awaits_answer = matches!(message, JsonRpcMessage::Request(_));
-        let in_session = session_id.is_some();
         let body = Bytes::from(serde_json::to_vec(&message)?);
         let call = Call { method: HttpMethod::Post, url, session_id, last_event_id: None, body };
-        let response = self.send(call, custom_headers).await?;
-        let status = response.status;
-        if status == 404 && in_session {
-            return Err(StreamableHttpError::SessionExpired);
-        }
-        if !(200..300).contains(&status) {
-            return refusal(response, awaits_answer).await;
-        }
-        if !awaits_answer {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
-        let session_id = response.header(SESSION_ID).map(str::to_owned);
-        match media_type(&response).as_deref() {
-            Some(EVENTS) => Ok(StreamableHttpPostResponse::Sse(self.events(response), session_id)),
-            Some(JSON) => {
-                let body = whole_body(response).await?;
-                let message = serde_json::from_slice(&body)
-                    .map_err(|error| fault_of(format!("its answer cannot be understood: {error}")))?;
-                Ok(StreamableHttpPostResponse::Json(message, session_id))
-            }
-            other => {
-                let kind = other.unwrap_or("no type");
-                Err(fault_of(format!("its answer (HTTP {status}) is neither JSON nor an event stream: {kind}")))
-            }
-        }
+        self.unless_closed(self.post(call, custom_headers, awaits_answer)).await
     }
 
     async fn delete_session(
@@ -179,7 +200,7 @@ impl StreamableHttpClient for PortClient {
             self.pause_before_resumption().await;
         }
         let call = Call { method: HttpMethod::Get, url, session_id, last_event_id, body: Bytes::new() };
-        let response = self.send(call, custom_headers).await?;
+        let response = self.unless_closed(self.send(call, custom_headers)).await?;
         match (response.status, media_type(&response).as_deref()) {
             (200..=299, Some(EVENTS)) => Ok(self.events(response)),
             // Most servers have nothing to say of their own accord.

@@ -11,9 +11,10 @@ mod client;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::FutureExt;
+use futures::future::{FutureExt, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use futures::{SinkExt, poll};
+use peri_acp_types::CancellationToken;
 use peri_acp_types::ports::{
     Clock, HeaderValue, HttpTransport, McpConnectError, McpDuplex, McpServerSpec, McpTransport,
 };
@@ -35,6 +36,8 @@ use client::{Fault, PortClient};
 const DUPLEX_CAPACITY: usize = 16;
 /// How often a broken stream is taken up again before it is given up.
 const MAX_RETRIES: usize = 6;
+/// How long a server may take to end its session.
+const END_LIMIT: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(15);
 /// Where the worker marks an answer of its own as one that was lost.
 const STREAM_LOST: &str = "/error/data/io.modelcontextprotocol~1transportClosed";
@@ -69,9 +72,11 @@ pub fn open(
     let mut backoff = ExponentialBackoff::default();
     (backoff.max_times, backoff.max_delay) = (Some(MAX_RETRIES), Some(MAX_RETRY_DELAY));
     config.retry_config = Arc::new(backoff);
-    let worker = StreamableHttpClientWorker::new(PortClient::new(http, clock, headers.clone()), config);
+    let closed = CancellationToken::new();
+    let port = PortClient::new(http, clock.clone(), headers.clone(), closed.clone());
+    let worker = StreamableHttpClientWorker::new(port, config);
     let (ours, theirs) = McpDuplex::pair(DUPLEX_CAPACITY);
-    let exchange = Exchange { secrets: headers.clone(), client: theirs, outstanding: Outstanding::default() };
+    let exchange = Exchange { secrets: headers, client: theirs, outstanding: Outstanding::default(), clock, closed };
     Ok(Link { duplex: ours, serving: exchange.run(worker).boxed() })
 }
 
@@ -82,6 +87,9 @@ struct Exchange {
     /// The server's end of the client's duplex.
     client: McpDuplex,
     outstanding: Outstanding,
+    clock: Arc<dyn Clock>,
+    /// Ends what the worker still waits for.
+    closed: CancellationToken,
 }
 
 /// A message that did not leave, and whose answer will not come.
@@ -122,8 +130,10 @@ impl Exchange {
         for answer in self.outstanding.give_up_all("it has ended the connection") {
             let _client_may_be_gone = self.client.outgoing.send(answer).await;
         }
-        // Ends the session at the server. That it could not be told is its own business: nothing of it runs here.
-        let _ = server.close().await;
+        // Nothing is awaited any more but the end of the session at the server. One that does not answer keeps the session
+        // until it forgets it, which is its own business: nothing of it runs here.
+        self.closed.cancel();
+        select(Box::pin(server.close()), self.clock.sleep(END_LIMIT)).await;
         Ok(())
     }
 
