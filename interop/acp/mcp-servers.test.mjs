@@ -85,6 +85,39 @@ test("a server that cannot be started is told of and leaves the others alone", a
   assert.match(client.text(sessionId), /broken/, "the client is told of it");
 });
 
+/** The end of a call whose server has a question for the user, and what was asked. */
+async function asked(t, capabilities, fill) {
+  const forms = [];
+  const fillIn = (form) => {
+    forms.push(form);
+    return fill;
+  };
+  const sandbox = await Sandbox.make(t, using("ask"), { settings: { permissions: { mode: "bypass" } } });
+  const client = await Client.start(sandbox, { capabilities, fillIn });
+  const { sessionId } = await client.open({ mcpServers: [stdio("given")] });
+  await client.prompt(sessionId, "Ask.");
+  await client.end();
+  return { forms, told: client.call(sessionId, "toolu_1").content[0].content.text };
+}
+
+test("its question is a form for the user, where the client can show one", async (t) => {
+  const capabilities = { elicitation: { form: {} } };
+  const { forms, told } = await asked(t, capabilities, { action: "accept", content: { colour: "green" } });
+  assert.equal(told, "The user likes green.");
+  const [{ message, mode, requestedSchema }] = forms;
+  assert.equal(mode, "form");
+  assert.match(message, /Which colour\?/);
+  assert.match(message, /given/, "the user sees who asks");
+  assert.deepEqual(Object.keys(requestedSchema.properties), ["colour"]);
+  assert.equal((await asked(t, capabilities, { action: "decline" })).told, "The user's answer: decline");
+});
+
+test("its question has no answer where the client shows no forms", async (t) => {
+  const { forms, told } = await asked(t, {}, {});
+  assert.deepEqual(forms, []);
+  assert.doesNotMatch(told, /likes/);
+});
+
 test("its prompts are commands of the session", async (t) => {
   const sandbox = await Sandbox.make(t, [{ text: "Hello, dear reader!" }]);
   const client = await Client.start(sandbox);

@@ -185,6 +185,20 @@ test("two sessions of one connection run side by side", async (t) => {
   await client.end();
 });
 
+test("Peri's own events come only to a client that wants them", async (t) => {
+  const check = async (meta, expected) => {
+    const sandbox = await Sandbox.make(t, [{ text: "Hello." }]);
+    const client = await Client.start(sandbox, { meta });
+    const { sessionId } = await client.open();
+    await client.prompt(sessionId, "Hello.");
+    await client.end();
+    const events = client.extensions.map(({ method, params }) => `${method} ${params.type}`);
+    assert.deepEqual(events.filter((event) => /turn_/.test(event)), expected);
+  };
+  await check(undefined, []);
+  await check({ peri: { events: 1 } }, ["_peri/event turn_started", "_peri/event turn_ended"]);
+});
+
 test("what is wrong is answered by an error, and the connection lives", async (t) => {
   const sandbox = await Sandbox.make(t, [{ text: "Still here." }]);
   const client = await Client.start(sandbox);

@@ -29,18 +29,20 @@ export class Client {
   told = [];
   /** Permission requests, likewise. */
   questions = [];
+  /** Notifications that are not ACP's own. */
+  extensions = [];
   judge = new Judge();
   stderr = "";
   #waiting = new Set();
   #rubbish = [];
 
   /**
-   * Starts Peri in the sandbox and initializes. `answer` gives the answer to a permission request.
+   * Starts Peri in the sandbox and initializes. `answer` gives the answer to a permission request, `fillIn` to a form.
    * `capabilities` are the client's, `meta` goes into `initialize`.
    */
-  static async start(sandbox, { answer = NOT_ASKED, capabilities = {}, meta, args = ["acp"] } = {}) {
+  static async start(sandbox, { answer = NOT_ASKED, fillIn = NOT_ASKED, capabilities = {}, meta, args = ["acp"] } = {}) {
     const client = new Client();
-    client.answer = answer;
+    Object.assign(client, { answer, fillIn });
     client.#spawn(sandbox, args);
     sandbox.atEnd(() => client.#cleanUp());
     const params = { protocolVersion: PROTOCOL_VERSION, clientCapabilities: capabilities, ...(meta && { _meta: meta }) };
@@ -70,7 +72,8 @@ export class Client {
         this.told.push(params);
         this.#notice(params);
       })
-      .onNotification("*", () => {})
+      .onRequest(methods.client.elicitation.create, ({ params }) => this.fillIn(params))
+      .onNotification("*", ({ method, params }) => this.extensions.push({ method, params }))
       .connect({ readable: stream.readable, writable: this.#overheard(stream.writable) });
     this.connection = connection;
     this.agent = connection.agent;

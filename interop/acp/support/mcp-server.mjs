@@ -27,6 +27,11 @@ function makeServer() {
     content: [{ type: "image", mimeType: "image/png", data: PNG }],
   }));
   server.registerTool("fail", { description: "Fails" }, () => ({ ...text("it went wrong"), isError: true }));
+  server.registerTool("ask", { description: "Asks the user for a colour" }, async () => {
+    const requestedSchema = { type: "object", properties: { colour: { type: "string" } }, required: ["colour"] };
+    const { action, content } = await server.server.elicitInput({ message: "Which colour?", requestedSchema });
+    return text(action === "accept" ? `The user likes ${content.colour}.` : `The user's answer: ${action}`);
+  });
   server.registerPrompt(
     "greet",
     { description: "Greets somebody", argsSchema: { name: z.string() } },
