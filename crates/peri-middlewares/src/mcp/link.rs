@@ -62,6 +62,7 @@ impl Outstanding {
     }
 
     /// The answer to one request that will have no other; None where the client no longer waits for it.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn give_up(&mut self, id: &Value, reason: &str) -> Option<Value> {
         self.by_id.remove(&id.to_string()).map(|id| lost(&id, reason))
     }

@@ -17,6 +17,7 @@ mod content;
 mod deferred;
 #[cfg(not(target_arch = "wasm32"))]
 mod handler;
+#[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "what reports on a server is the client"))]
 mod health;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod http;
@@ -120,6 +121,7 @@ struct Started {
 
 /// What the host tells a builtin server with a call; the model has no say in it.
 #[derive(Clone, Copy, Default)]
+#[cfg_attr(target_arch = "wasm32", expect(dead_code, reason = "read by the client"))]
 struct HostWord<'a> {
     granted: &'a [String],
     hidden: &'a [String],
