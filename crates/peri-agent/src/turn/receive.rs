@@ -45,7 +45,13 @@ impl Turn {
         };
         let was_untitled = self.thread.meta.title.is_none();
         let message = self.message(MessageBody::User(content));
-        self.commit(&[ThreadChange::InputAccepted { message }]).await?;
+        // A turn before whose end could not be stored is still open there, and no other could ever begin.
+        let unended = self.thread.open_turn.map(|turn_id| {
+            let end = StoredTurnEnd::Interrupted("its end could not be stored when it came".to_owned());
+            ThreadChange::TurnEnded { turn_id, end }
+        });
+        let changes: Vec<ThreadChange> = unended.into_iter().chain([ThreadChange::InputAccepted { message }]).collect();
+        self.commit(&changes).await?;
         self.emit(SessionEvent::TurnStarted).await;
         if let Some(title) = self.thread.meta.title.clone().filter(|_| was_untitled) {
             self.emit(SessionEvent::TitleChanged { title }).await;

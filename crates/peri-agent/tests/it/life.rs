@@ -7,6 +7,7 @@ use peri_agent::{CloseReason, PromptRefused, SessionOpenError};
 use peri_model::ModelMessage;
 use peri_testkit::fake_model::FakeAnswer;
 use peri_testkit::fake_store::StoreOperation;
+use peri_testkit::gate::Gate;
 use peri_testkit::runtime::FakeClock;
 use serde_json::json;
 
@@ -79,6 +80,27 @@ async fn a_store_that_fails_interrupts_the_turn_and_the_session_goes_on() {
     bench.store.heal();
     let events = bench.prompt("2").await;
     assert_eq!(end(&events).outcome, TurnOutcome::Completed(StopReason::EndTurn));
+}
+
+#[tokio::test]
+async fn a_turn_whose_end_could_not_be_stored_does_not_stand_in_the_way_of_the_next() {
+    let gate = Gate::shut();
+    let answer = FakeAnswer::gated_text([(&gate, "x")]);
+    let mut bench = Bench::new([answer, FakeAnswer::text("y")]).await;
+    let turn = bench.accept("1").await;
+    gate.reached().await;
+    bench.store.fail(StoreOperation::Commit, StoreError::Failed("disk full".into()));
+    gate.open();
+    let events = bench.until_end_of(turn).await;
+    assert!(matches!(&end(&events).outcome, TurnOutcome::Interrupted(TurnError::Store(StoreError::Failed(_)))));
+    assert_eq!(bench.thread().open_turn, Some(turn), "its end is not stored");
+    bench.store.heal();
+    let events = bench.prompt("2").await;
+    assert_eq!(end(&events).outcome, TurnOutcome::Completed(StopReason::EndTurn));
+    let thread = bench.thread();
+    let ends: Vec<bool> = thread.turns.iter().map(|turn| matches!(turn.end, StoredTurnEnd::Interrupted(_))).collect();
+    assert_eq!((ends, thread.open_turn), (vec![true, false], None));
+    bench.model.check_invariants();
 }
 
 #[tokio::test]
