@@ -11,6 +11,7 @@ use crate::{ModelAnswer, ModelStreamEvent};
 
 /// How much is kept for the message, should the body turn out to be no event stream.
 const OPENING_BYTES: usize = 4096;
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads one body by the rules of `R`.
 pub(crate) struct BodyReader<R> {
@@ -62,7 +63,8 @@ impl<R: AnswerReader> BodyReader<R> {
                 match first_sign(head) {
                     None => Ok(Reading::GoesOn),
                     Some(b'{' | b'[' | b'<') => {
-                        self.form = Form::Document(std::mem::take(head));
+                        let head = std::mem::take(head);
+                        self.form = Form::Document(head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&head).to_vec());
                         Ok(Reading::GoesOn)
                     }
                     Some(_) => {
@@ -148,5 +150,5 @@ impl From<SseTooLarge> for ReadError {
 
 /// The first byte that is neither white space nor part of a byte order mark.
 fn first_sign(head: &[u8]) -> Option<u8> {
-    head.iter().copied().find(|byte| !byte.is_ascii_whitespace() && !b"\xEF\xBB\xBF".contains(byte))
+    head.iter().copied().find(|byte| !byte.is_ascii_whitespace() && !BYTE_ORDER_MARK.contains(byte))
 }

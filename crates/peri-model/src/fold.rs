@@ -16,6 +16,8 @@ use crate::{ModelAnswer, ModelMessage, ModelRequest, ModelStreamEvent};
 const MAX_PARTS: usize = 2048;
 /// The longest id that is taken over from a provider, in bytes.
 const MAX_ID_BYTES: usize = 256;
+/// The longest arguments that are looked at while more may come: each look costs their length.
+const MAX_PROBED_BYTES: usize = 64 * 1024;
 /// No figure of a provider is believed above this: sums over a session must not overflow.
 const MAX_TOKENS: u64 = 1 << 40;
 
@@ -92,7 +94,8 @@ impl AnswerFold {
         match self.find(index) {
             Some(PartBody::Call { given, raw, .. }) => {
                 let arguments = if is_blank(raw) { given } else { raw };
-                serde_json::from_str::<IgnoredAny>(arguments).is_ok()
+                let may_end = arguments.len() <= MAX_PROBED_BYTES && arguments.trim_end().ends_with('}');
+                may_end && serde_json::from_str::<IgnoredAny>(arguments).is_ok()
             }
             _ => false,
         }

@@ -30,6 +30,7 @@ pub(crate) struct ChunkReader {
     text: TextPieces,
     calls: Calls,
     reasoning: ReasoningSeen,
+    figures: Figures,
     /// A choice has come: an end marker alone is no answer.
     begun: bool,
     refused: bool,
@@ -132,6 +133,7 @@ impl ChunkReader {
             text: TextPieces::default(),
             calls: Calls::default(),
             reasoning: ReasoningSeen::default(),
+            figures: Figures::default(),
             begun: false,
             refused: false,
             stop: None,
@@ -266,19 +268,36 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Figures that cannot be read are figures that were not sent.
+    /// Figures that cannot be read are figures that were not sent. They are cumulative, and come in several places.
     fn usage(&mut self, usage: Option<&RawValue>) {
         let Some(usage) = lenient::<WireUsage>(usage) else { return };
         let details = usage.prompt_tokens_details.unwrap_or_default();
-        let cached = details.cached_tokens.or(usage.prompt_cache_hit_tokens).or(usage.cached_tokens).unwrap_or(0);
-        let written = details.cache_write_tokens.unwrap_or(0);
-        let prompt = usage.prompt_tokens.unwrap_or(0);
-        self.fold.usage(Usage {
-            input_tokens: prompt.saturating_sub(cached).saturating_sub(written),
-            output_tokens: usage.completion_tokens.unwrap_or(0),
-            cache_read_tokens: cached,
-            cache_write_tokens: written,
-        });
+        let cached = details.cached_tokens.or(usage.prompt_cache_hit_tokens).or(usage.cached_tokens);
+        let figures = &mut self.figures;
+        figures.prompt = figures.prompt.max(usage.prompt_tokens.unwrap_or(0));
+        figures.completion = figures.completion.max(usage.completion_tokens.unwrap_or(0));
+        figures.cached = figures.cached.max(cached.unwrap_or(0));
+        figures.written = figures.written.max(details.cache_write_tokens.unwrap_or(0));
+    }
+}
+
+/// The highest figures so far. What was read from a cache, or written to it, is part of the prompt here.
+#[derive(Debug, Default)]
+struct Figures {
+    prompt: u64,
+    completion: u64,
+    cached: u64,
+    written: u64,
+}
+
+impl From<Figures> for Usage {
+    fn from(figures: Figures) -> Usage {
+        Usage {
+            input_tokens: figures.prompt.saturating_sub(figures.cached).saturating_sub(figures.written),
+            output_tokens: figures.completion,
+            cache_read_tokens: figures.cached,
+            cache_write_tokens: figures.written,
+        }
     }
 }
 
@@ -320,6 +339,7 @@ impl AnswerReader for ChunkReader {
             // Without room for it the thought stays here.
             let _ = self.fold.seal_thought(REASONING, &seal);
         }
+        self.fold.usage(self.figures.into());
         // Servers say `stop` beside calls, and `tool_calls` without any: the parts tell.
         let calls = !self.calls.is_empty();
         let stop = match self.stop {

@@ -30,6 +30,15 @@ pub fn endpoint() -> ModelEndpoint {
     }
 }
 
+/// The same endpoint, spoken to in another protocol.
+pub fn endpoint_of(protocol: ModelProtocol) -> ModelEndpoint {
+    let base_url = match protocol {
+        ModelProtocol::AnthropicMessages => "http://127.0.0.1:9",
+        ModelProtocol::OpenAiChat | ModelProtocol::OpenAiResponses => "http://127.0.0.1:9/v1",
+    };
+    ModelEndpoint { protocol, base_url: base_url.into(), ..endpoint() }
+}
+
 pub fn request(messages: Vec<ModelMessage>) -> ModelRequest {
     ModelRequest {
         system: vec![],
@@ -51,14 +60,22 @@ pub fn user(text: &str) -> ModelMessage {
 
 /// A model whose transport answers so, and the clock that it waits by.
 pub fn model(answer: Answer) -> (Arc<dyn LanguageModel>, FakeClock) {
+    model_of(ModelProtocol::AnthropicMessages, answer)
+}
+
+pub fn model_of(protocol: ModelProtocol, answer: Answer) -> (Arc<dyn LanguageModel>, FakeClock) {
     let clock = FakeClock::manual();
     let http = Arc::new(FakeTransport::new([answer]));
-    (peri_model::connect(endpoint(), http, Arc::new(clock.clone())), clock)
+    (peri_model::connect(endpoint_of(protocol), http, Arc::new(clock.clone())), clock)
 }
 
 /// All events of the answer to [`hello`].
 pub async fn events(answer: Answer) -> Vec<ModelStreamEvent> {
-    let (model, _clock) = model(answer);
+    events_of(ModelProtocol::AnthropicMessages, answer).await
+}
+
+pub async fn events_of(protocol: ModelProtocol, answer: Answer) -> Vec<ModelStreamEvent> {
+    let (model, _clock) = model_of(protocol, answer);
     let events: Vec<ModelStreamEvent> = model.stream(hello()).collect().await;
     let terminals = events.iter().filter(|event| event.is_terminal()).count();
     assert_eq!(terminals, 1, "exactly one terminal event: {events:?}");

@@ -1,17 +1,31 @@
-//! The recorded streams of `fixtures/sse/anthropic`, each in several framings and deliveries.
+//! The recorded streams of `fixtures/sse`, each in several framings and deliveries.
 
 use std::path::{Path, PathBuf};
 
 use peri_acp_types::{AssistantPart, ModelFailureKind, ModelStop, ToolArguments, Usage};
-use peri_model::{ModelAnswer, ModelStreamEvent};
+use peri_model::{ModelAnswer, ModelProtocol, ModelStreamEvent};
 use serde_json::{Value, json};
 
-use crate::endpoint::events;
+use crate::endpoint::events_of;
 use crate::transport::Answer;
 
 #[tokio::test]
-async fn every_fixture_gives_its_events_however_it_arrives() {
-    let streams = fixture_streams();
+async fn every_anthropic_stream_gives_its_events_however_it_arrives() {
+    check_folder(ModelProtocol::AnthropicMessages, "anthropic").await;
+}
+
+#[tokio::test]
+async fn every_chat_stream_gives_its_events_however_it_arrives() {
+    check_folder(ModelProtocol::OpenAiChat, "openai-chat").await;
+}
+
+#[tokio::test]
+async fn every_responses_stream_gives_its_events_however_it_arrives() {
+    check_folder(ModelProtocol::OpenAiResponses, "openai-responses").await;
+}
+
+async fn check_folder(protocol: ModelProtocol, folder: &str) {
+    let streams = fixture_streams(folder);
     assert!(streams.len() > 20, "the fixtures are there");
     for path in streams {
         let stream = std::fs::read_to_string(&path).expect("a fixture");
@@ -24,7 +38,7 @@ async fn every_fixture_gives_its_events_however_it_arrives() {
             ("BOM", format!("\u{feff}{stream}")),
         ] {
             for chunk in [1, 7, usize::MAX] {
-                let seen = in_words(&events(Answer::events(&stream, chunk)).await);
+                let seen = in_words(&events_of(protocol, Answer::events(&stream, chunk)).await);
                 let name = path.file_stem().unwrap_or_default().display();
                 assert_eq!(seen, expect, "{name}, {framing}, chunks of {chunk}:\n{seen:#}");
             }
@@ -32,8 +46,8 @@ async fn every_fixture_gives_its_events_however_it_arrives() {
     }
 }
 
-fn fixture_streams() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sse/anthropic");
+fn fixture_streams(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/sse").join(folder);
     let entries = std::fs::read_dir(folder).expect("the fixtures' folder");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "sse"));
@@ -109,6 +123,8 @@ fn kind_in_words(kind: ModelFailureKind) -> &'static str {
         ModelFailureKind::Cut => "cut",
         ModelFailureKind::ContextTooLong => "context_too_long",
         ModelFailureKind::Protocol => "protocol",
+        ModelFailureKind::RateLimited => "rate_limited",
+        ModelFailureKind::BadRequest => "bad_request",
         _ => "another",
     }
 }

@@ -11,6 +11,8 @@ mod endpoint;
 mod failures;
 mod fixtures;
 mod fuzz_corpus;
+mod openai_chat;
+mod openai_responses;
 mod requests;
 mod streams;
 mod time;

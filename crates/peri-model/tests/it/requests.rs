@@ -8,14 +8,14 @@ use peri_acp_types::{
     AssistantPart, Content, Image, Thought, ToolArguments, ToolCall, ToolCallId, ToolKind, ToolOrigin, ToolOutput,
     ToolResult, ToolSpec,
 };
-use peri_model::{ModelEndpoint, ModelMessage, ModelRequest, Thinking};
+use peri_model::{ModelEndpoint, ModelMessage, ModelProtocol, ModelRequest, Thinking};
 use peri_testkit::runtime::FakeClock;
 use serde_json::{Value, json};
 
-use crate::endpoint::{KEY, endpoint, hello, request, user};
+use crate::endpoint::{KEY, endpoint, endpoint_of, hello, request, user};
 use crate::transport::{Answer, FakeTransport};
 
-async fn sent(endpoint: ModelEndpoint, request: ModelRequest) -> HttpRequest {
+pub async fn sent(endpoint: ModelEndpoint, request: ModelRequest) -> HttpRequest {
     let http = Arc::new(FakeTransport::new([Answer::events("", 1)]));
     let model = peri_model::connect(endpoint, http.clone(), Arc::new(FakeClock::manual()));
     let _events: Vec<_> = model.stream(request).collect().await;
@@ -37,23 +37,23 @@ async fn messages(messages: Vec<ModelMessage>) -> Value {
     body["messages"].take()
 }
 
-fn text(text: &str) -> AssistantPart {
+pub fn text(text: &str) -> AssistantPart {
     AssistantPart::Text(text.into())
 }
 
-fn thought(text: &str, signature: Option<&str>) -> AssistantPart {
+pub fn thought(text: &str, signature: Option<&str>) -> AssistantPart {
     AssistantPart::Thought(Thought { text: text.into(), signature: signature.map(str::to_owned), redacted: false })
 }
 
-fn call(id: &str, name: &str, arguments: ToolArguments) -> AssistantPart {
+pub fn call(id: &str, name: &str, arguments: ToolArguments) -> AssistantPart {
     AssistantPart::ToolCall(ToolCall { id: ToolCallId(id.into()), name: name.into(), arguments })
 }
 
-fn no_arguments() -> ToolArguments {
+pub fn no_arguments() -> ToolArguments {
     ToolArguments::Object(serde_json::Map::new())
 }
 
-fn result(id: &str, output: ToolOutput) -> ToolResult {
+pub fn result(id: &str, output: ToolOutput) -> ToolResult {
     ToolResult { call_id: ToolCallId(id.into()), output }
 }
 
@@ -219,21 +219,28 @@ async fn what_the_wire_refuses_is_mended_or_left_out() {
 
 #[tokio::test]
 async fn a_request_begins_with_the_bytes_of_the_one_before() {
+    assert_stable_prefix(ModelProtocol::AnthropicMessages, "c2ln").await;
+}
+
+/// Asks turn after turn, with thoughts that bear that signature.
+pub async fn assert_stable_prefix(protocol: ModelProtocol, signature: &str) {
     let mut conversation = vec![user("one")];
     let mut earlier: Option<String> = None;
     for turn in 0..6 {
-        let sent = sent(endpoint(), request(conversation.clone())).await;
+        let sent = sent(endpoint_of(protocol), request(conversation.clone())).await;
         let json = String::from_utf8(sent.body.to_vec()).expect("UTF-8");
         let unmarked = json.replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "");
-        let prefix = unmarked.strip_suffix("]}").expect("messages are last").to_owned();
+        let prefix = unmarked.strip_suffix("]}").expect("the conversation is last").to_owned();
         if let Some(earlier) = earlier {
             assert!(prefix.starts_with(&earlier), "{prefix}\ndoes not begin with\n{earlier}");
         }
         earlier = Some(prefix);
         let id = format!("t{turn}");
         let arguments = ToolArguments::Object(json!({"z": 1.5, "a": [turn]}).as_object().cloned().expect("object"));
-        conversation.push(ModelMessage::Assistant(vec![thought("t", Some("s")), call(&id, "Read", arguments)]));
-        conversation.push(ModelMessage::ToolResults(vec![result(&id, ToolOutput::text("x"))]));
+        let image = Content::Image(Image { mime_type: "image/png".into(), base64: "QUJD".into() });
+        let output = ToolOutput { content: vec![Content::Text("x".into()), image], ..ToolOutput::default() };
+        conversation.push(ModelMessage::Assistant(vec![thought("t", Some(signature)), call(&id, "Read", arguments)]));
+        conversation.push(ModelMessage::ToolResults(vec![result(&id, output)]));
     }
 }
 
