@@ -44,7 +44,8 @@ impl Suite {
 /// Runs one suite, or all. None is left out because another failed; the first failure is the outcome.
 pub fn run_suites(root: &Path, only: Option<Suite>) -> anyhow::Result<()> {
     prerequisites::require_interop_tools(root)?;
-    run(&mut command(root, &["cargo", "build", "-p", "peri-cli", "-p", "peri-testkit", "--bins", "--quiet"]))?;
+    // As the tests build them: other packages would mean other features, and everything built once more.
+    run(&mut command(root, &["cargo", "build", "--workspace", "--bins", "--quiet"]))?;
     let chosen = Suite::ALL.into_iter().filter(|suite| only.is_none_or(|only| only == *suite));
     let outcomes: Vec<anyhow::Result<()>> = chosen.map(|suite| run_suite(root, suite)).collect();
     outcomes.into_iter().collect()
