@@ -18,10 +18,10 @@ pub(super) enum Received {
 impl Turn {
     /// Precedence: cancel, then what a stage left behind, then the limits.
     pub(super) async fn receive(&mut self) -> Received {
-        if let Some(content) = self.input.take() {
-            if let Err(error) = self.accept(content).await {
-                return Received::Leave(TurnOutcome::Interrupted(error));
-            }
+        if let Some(content) = self.input.take()
+            && let Err(error) = self.accept(content).await
+        {
+            return Received::Leave(TurnOutcome::Interrupted(error));
         }
         if self.cancel.is_cancelled() {
             return Received::Leave(TurnOutcome::Interrupted(TurnError::Cancelled));
