@@ -5,11 +5,13 @@
 
 mod authentication;
 mod brought_servers;
+mod bytes;
 mod choices;
 mod closing;
 mod fuzz_corpus;
 mod handshake;
 mod history;
+mod hostile;
 mod slow_client;
 mod tools;
 mod turns;

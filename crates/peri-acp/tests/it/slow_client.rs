@@ -7,36 +7,23 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Agent, Client, Error, on_receive_notification};
 use futures::channel::mpsc;
-use futures::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use futures::io::AsyncWriteExt;
 use futures::{SinkExt, StreamExt};
-use peri_acp::{byte_stream, in_process};
+use peri_acp::in_process;
 use peri_acp_types::{AssistantPart, ModelStop};
 use peri_testkit::acp_driver::AcpDriver;
 use peri_testkit::fake_model::{FakeAnswer, FakeModel};
 use serde_json::{Value, json};
-use tokio_util::compat::{TokioAsyncReadCompatExt, TokioAsyncWriteCompatExt};
 
+use crate::bytes::{RawClient, over_bytes};
 use crate::world::{CWD, Served, World};
 
-/// A client over bytes: lines that it writes, lines that it reads.
-fn over_bytes(
-    world: &World,
-) -> (impl AsyncWriteExt + Unpin + Send + use<>, impl futures::Stream<Item = Value> + Send + use<>, Served) {
-    let (agent, client) = tokio::io::duplex(4096);
-    let (read, write) = tokio::io::split(agent);
-    let served = world.serve(byte_stream(read.compat(), write.compat_write()));
-    let (read, write) = tokio::io::split(client);
-    let lines = BufReader::new(read.compat()).lines();
-    let messages = lines.map(|line| serde_json::from_str(&line.expect("a line")).expect("JSON"));
-    (write.compat_write(), messages, served)
-}
-
 fn driver_over_bytes(world: &World) -> (AcpDriver, Served) {
-    let (write, messages, served) = over_bytes(world);
-    let outgoing = futures::sink::unfold(write, |mut write, message: Value| async move {
-        write.write_all(format!("{message}\n").as_bytes()).await?;
-        write.flush().await?;
-        Ok::<_, std::io::Error>(write)
+    let (RawClient { writer, messages }, served) = over_bytes(world);
+    let outgoing = futures::sink::unfold(writer, |mut writer, message: Value| async move {
+        writer.write_all(format!("{message}\n").as_bytes()).await?;
+        writer.flush().await?;
+        Ok::<_, std::io::Error>(writer)
     });
     (AcpDriver::new(outgoing.sink_map_err(|error| error.to_string()), messages), served)
 }
@@ -137,8 +124,7 @@ async fn a_client_on_the_protocol_crate_holds_the_agent_by_its_handler() {
 #[tokio::test]
 async fn rubbish_is_answered_and_the_connection_lives() {
     let world = World::new([FakeModel::new([FakeAnswer::text("fine")])]);
-    let (mut write, messages, _served) = over_bytes(&world);
-    let mut messages = Box::pin(messages);
+    let (RawClient { writer: mut write, mut messages }, _served) = over_bytes(&world);
     for (line, code) in [
         (&b"hello?"[..], -32700),
         (b"{\"jsonrpc\": \"2.0\", \"id\": 1,", -32700),
@@ -169,7 +155,7 @@ async fn rubbish_is_answered_and_the_connection_lives() {
 #[tokio::test]
 async fn a_flood_of_rubbish_is_held_back_while_its_answers_are_not_read() {
     let world = World::new([]);
-    let (mut write, messages, _served) = over_bytes(&world);
+    let (RawClient { writer: mut write, messages }, _served) = over_bytes(&world);
     let flood = "rubbish\n".repeat(10_000);
     let mut flooding = std::pin::pin!(write.write_all(flood.as_bytes()));
     for _ in 0..1000 {
