@@ -70,6 +70,8 @@ fn only_towards(mut builder: WalkBuilder, base: PathBuf, hidden: GlobSet) -> Wal
 
 /// More threads than this only wait for each other.
 const MAX_THREADS: usize = 12;
+/// What a thread takes from the walk at once, in a large tree: one by one they would wait for each other at every file.
+const MAX_TAKEN: usize = 16;
 
 /// Shows what a walk comes upon to visitors on several threads, until one of them wants to quit. Each thread makes a
 /// visitor of its own. There are as many threads as the system gives: the calling one at least, which is why the
@@ -79,14 +81,26 @@ where
     V: FnMut(Result<DirEntry, ignore::Error>) -> ControlFlow<()>,
 {
     let (walk, quit) = (Mutex::new(walk), AtomicBool::new(false));
-    let next = || walk.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let take = |count| -> Vec<Result<DirEntry, ignore::Error>> {
+        walk.lock().unwrap_or_else(PoisonError::into_inner).by_ref().take(count).collect()
+    };
     let work = || {
         let mut visitor = visitor();
-        while !quit.load(Ordering::Relaxed)
-            && let Some(entry) = next()
-        {
-            if visitor(entry).is_break() {
-                quit.store(true, Ordering::Relaxed);
+        // Few at first: in a small tree every thread should get some.
+        let mut count = 1;
+        loop {
+            let entries = take(count);
+            count = (count * 2).min(MAX_TAKEN);
+            if entries.is_empty() {
+                return;
+            }
+            for entry in entries {
+                if quit.load(Ordering::Relaxed) {
+                    return;
+                }
+                if visitor(entry).is_break() {
+                    quit.store(true, Ordering::Relaxed);
+                }
             }
         }
     };
