@@ -13,3 +13,16 @@ listening on 127.0.0.1:40213 under /tmp/.tmpAb3xYz/work, peri/0.1.0, exit 1"#;
         "#);
     });
 }
+
+#[test]
+fn steady_json_keeps_its_form() {
+    let (one, two) = ("0190d3c1-7a2b-7c3d-8e4f-0123456789ab", "0190d3c1-7a2b-7c3d-8e4f-0123456789ac");
+    let told = serde_json::json!({"a": [one, two, format!("{one}.3")], "elapsedMs": 7, "updatedAt": "now", "n": 7, "t": "x.y"});
+    let (one, two) = ("00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002");
+    assert_eq!(
+        peri_testkit::snapshot::steady(&told),
+        serde_json::json!({
+            "a": [one, two, format!("{one}.3")], "elapsedMs": 0, "updatedAt": "2026-01-01T00:00:00Z", "n": 7, "t": "x.y",
+        })
+    );
+}

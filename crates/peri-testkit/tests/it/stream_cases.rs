@@ -1,4 +1,4 @@
-//! The model edge on real sockets: the known ways in which streams fail, from the wire up.
+//! The model edge on real sockets, in each protocol: the known ways in which streams fail, from the wire up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,13 @@ use peri_testkit::model_server::{Answer, FakeModelServer, Reply, Rest};
 use peri_testkit::runtime::{FakeClock, TokioClock};
 use serde_json::json;
 
-fn endpoint(base_url: String) -> ModelEndpoint {
+const PROTOCOLS: [ModelProtocol; 3] =
+    [ModelProtocol::AnthropicMessages, ModelProtocol::OpenAiChat, ModelProtocol::OpenAiResponses];
+
+fn endpoint(protocol: ModelProtocol, base_url: String) -> ModelEndpoint {
     ModelEndpoint {
         provider: "mine".into(),
-        protocol: ModelProtocol::AnthropicMessages,
+        protocol,
         base_url,
         api_key: None,
         headers: vec![],
@@ -26,8 +29,9 @@ fn endpoint(base_url: String) -> ModelEndpoint {
     }
 }
 
-fn model(server: &FakeModelServer) -> Arc<dyn LanguageModel> {
-    peri_model::connect(endpoint(server.base_url()), Arc::new(LoopbackHttp), Arc::new(TokioClock::default()))
+fn model(server: &FakeModelServer, protocol: ModelProtocol) -> Arc<dyn LanguageModel> {
+    let endpoint = endpoint(protocol, server.base_url_for(protocol));
+    peri_model::connect(endpoint, Arc::new(LoopbackHttp), Arc::new(TokioClock::default()))
 }
 
 fn hello() -> ModelRequest {
@@ -42,10 +46,10 @@ fn hello() -> ModelRequest {
 }
 
 /// The last event of each reply's stream, and all text that came before it.
-async fn outcomes(replies: Vec<Reply>) -> Vec<(String, ModelStreamEvent)> {
+async fn outcomes(protocol: ModelProtocol, replies: Vec<Reply>) -> Vec<(String, ModelStreamEvent)> {
     let count = replies.len();
     let server = FakeModelServer::start(replies);
-    let model = model(&server);
+    let model = model(&server, protocol);
     let mut outcomes = Vec::new();
     for _ in 0..count {
         let mut events: Vec<ModelStreamEvent> = model.stream(hello()).collect().await;
@@ -85,31 +89,35 @@ async fn text_is_the_same_however_the_bytes_are_cut_and_framed() {
         answer().crlf().in_chunks_of(7),
         answer().until_close().in_chunks_of(1000),
     ];
-    for outcome in outcomes(replies).await {
-        assert_text(&outcome, text);
+    for protocol in PROTOCOLS {
+        for outcome in outcomes(protocol, replies.clone()).await {
+            assert_text(&outcome, text);
+        }
     }
 }
 
 #[tokio::test]
 async fn an_end_without_marker_is_an_end_and_a_cut_is_a_cut() {
-    let answer = || Answer::new().text("Hi");
-    let half = Reply::from(answer()).body_bytes() / 2;
-    let outcomes = outcomes(vec![
-        answer().without_message_stop().into(),
-        Reply::from(answer().without_message_stop()).until_close(),
-        answer().without_end().into(),
-        Reply::from(answer()).until_close().after(half, Rest::Close),
-        Reply::from(answer()).after(half, Rest::Close),
-        Reply::from(answer()).after(half, Rest::Reset),
-        answer().error("overloaded_error", "Overloaded").into(),
-    ])
-    .await;
-    assert_text(&outcomes[0], "Hi");
-    assert_text(&outcomes[1], "Hi");
-    for cut in &outcomes[2..6] {
-        assert_fails(cut, ModelFailureKind::Cut);
+    for protocol in PROTOCOLS {
+        let answer = || Answer::new().text("Hi");
+        let half = Reply::from(answer()).body_bytes_in(protocol) / 2;
+        let replies = vec![
+            answer().without_message_stop().into(),
+            Reply::from(answer().without_message_stop()).until_close(),
+            answer().without_end().into(),
+            Reply::from(answer()).until_close().after(half, Rest::Close),
+            Reply::from(answer()).after(half, Rest::Close),
+            Reply::from(answer()).after(half, Rest::Reset),
+            answer().error("overloaded_error", "Overloaded").into(),
+        ];
+        let outcomes = outcomes(protocol, replies).await;
+        assert_text(&outcomes[0], "Hi");
+        assert_text(&outcomes[1], "Hi");
+        for cut in &outcomes[2..6] {
+            assert_fails(cut, ModelFailureKind::Cut);
+        }
+        assert_fails(&outcomes[6], ModelFailureKind::Overloaded);
     }
-    assert_fails(&outcomes[6], ModelFailureKind::Overloaded);
 }
 
 #[tokio::test]
@@ -119,8 +127,14 @@ async fn calls_that_interleave_are_told_apart() {
         ("b", "List", &[]),
         ("c", "Bash", &["", "{\"command\":", "\"ls\"}"]),
     ]);
+    for protocol in PROTOCOLS {
+        check_calls(protocol, answer.clone()).await;
+    }
+}
+
+async fn check_calls(protocol: ModelProtocol, answer: Answer) {
     let server = FakeModelServer::start([answer]);
-    let events: Vec<ModelStreamEvent> = model(&server).stream(hello()).collect().await;
+    let events: Vec<ModelStreamEvent> = model(&server, protocol).stream(hello()).collect().await;
     let Some(ModelStreamEvent::Finished(answer)) = events.last() else { panic!("{events:?}") };
     let calls: Vec<(&str, serde_json::Value)> = answer
         .parts
@@ -139,65 +153,74 @@ async fn calls_that_interleave_are_told_apart() {
 
 #[tokio::test]
 async fn refusals_and_closed_doors_have_their_kinds() {
-    let outcomes = outcomes(vec![
-        Reply::status(529).header("retry-after", "2").error_body("overloaded_error", "Overloaded"),
-        Reply::status(429).header("retry-after", "1"),
-        Reply::status(502).body("<html>bad gateway</html>"),
-        Reply::raw(["HTTP/1.1 "]),
-        Reply::raw(Vec::<Vec<u8>>::new()),
-    ])
-    .await;
-    let kinds = [
-        ModelFailureKind::Overloaded,
-        ModelFailureKind::RateLimited,
-        ModelFailureKind::Server,
-        ModelFailureKind::Connect,
-        ModelFailureKind::Connect,
-    ];
-    for (outcome, kind) in outcomes.iter().zip(kinds) {
-        assert_fails(outcome, kind);
+    for protocol in PROTOCOLS {
+        let replies = vec![
+            Reply::status(529).header("retry-after", "2").error_body("overloaded_error", "Overloaded"),
+            Reply::status(429).header("retry-after", "1"),
+            Reply::status(502).body("<html>bad gateway</html>"),
+            Reply::raw(["HTTP/1.1 "]),
+            Reply::raw(Vec::<Vec<u8>>::new()),
+        ];
+        let kinds = [
+            ModelFailureKind::Overloaded,
+            ModelFailureKind::RateLimited,
+            ModelFailureKind::Server,
+            ModelFailureKind::Connect,
+            ModelFailureKind::Connect,
+        ];
+        for (outcome, kind) in outcomes(protocol, replies).await.iter().zip(kinds) {
+            assert_fails(outcome, kind);
+        }
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+        let nobody = endpoint(protocol, format!("http://{nobody}"));
+        let model = peri_model::connect(nobody, Arc::new(LoopbackHttp), Arc::new(TokioClock::default()));
+        let last = model.stream(hello()).next().await.expect("a terminal event");
+        assert_fails(&(String::new(), last), ModelFailureKind::Connect);
     }
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
-    let nobody = endpoint(format!("http://{nobody}"));
-    let model = peri_model::connect(nobody, Arc::new(LoopbackHttp), Arc::new(TokioClock::default()));
-    let last = model.stream(hello()).next().await.expect("a terminal event");
-    assert_fails(&(String::new(), last), ModelFailureKind::Connect);
 }
 
 #[tokio::test]
 async fn a_silent_stream_times_out_and_its_connection_is_closed() {
-    let stalled = Reply::from(Answer::new().text("Hi")).after(300, Rest::Stall(Gate::shut()));
-    let mute = Reply::from(Answer::new()).before_head(&Gate::shut());
-    let server = FakeModelServer::start([stalled, mute]);
-    let clock = FakeClock::manual();
-    let model = peri_model::connect(endpoint(server.base_url()), Arc::new(LoopbackHttp), Arc::new(clock.clone()));
-    for number in 1..=2 {
-        let mut stream = model.stream(hello());
-        let last = tokio::select! {
-            last = stream.next() => last.expect("a terminal event"),
-            () = async {
-                server.requested(number).await;
-                // Time goes on whenever the model waits anew.
-                for sleeps in clock.sleeps().len().. {
-                    clock.slept(sleeps).await;
-                    clock.advance(Duration::from_secs(60));
-                    tokio::task::yield_now().await;
-                }
-            } => unreachable!("the loop has no end"),
-        };
-        assert_fails(&(String::new(), last), ModelFailureKind::IdleTimeout);
-        server.hung_up(number).await;
+    for protocol in PROTOCOLS {
+        let stalled = Reply::from(Answer::new().text("Hi")).after(300, Rest::Stall(Gate::shut()));
+        let mute = Reply::from(Answer::new()).before_head(&Gate::shut());
+        let server = FakeModelServer::start([stalled, mute]);
+        let clock = FakeClock::manual();
+        let endpoint = endpoint(protocol, server.base_url_for(protocol));
+        let model = peri_model::connect(endpoint, Arc::new(LoopbackHttp), Arc::new(clock.clone()));
+        for number in 1..=2 {
+            let mut stream = model.stream(hello());
+            let last = tokio::select! {
+                last = stream.next() => last.expect("a terminal event"),
+                () = time_goes_on(&server, number, &clock) => unreachable!("it has no end"),
+            };
+            assert_fails(&(String::new(), last), ModelFailureKind::IdleTimeout);
+            server.hung_up(number).await;
+        }
+    }
+}
+
+/// Once that many requests have come, a minute passes whenever the model waits anew.
+async fn time_goes_on(server: &FakeModelServer, requests: usize, clock: &FakeClock) {
+    server.requested(requests).await;
+    for sleeps in clock.sleeps().len().. {
+        clock.slept(sleeps).await;
+        clock.advance(Duration::from_secs(60));
+        tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
 async fn a_dropped_stream_closes_its_connection() {
-    let gate = Gate::shut();
-    let answer = Reply::from(Answer::new().text("Hi")).after(600, Rest::Stall(gate.clone()));
-    let server = FakeModelServer::start([answer]);
-    let mut stream = model(&server).stream(hello());
-    assert_eq!(stream.next().await, Some(ModelStreamEvent::TextDelta("Hi".into())));
-    gate.reached().await;
-    drop(stream);
-    server.hung_up(1).await;
+    for protocol in PROTOCOLS {
+        let gate = Gate::shut();
+        let answer = Reply::from(Answer::new().text("Hi"));
+        let near_the_end = answer.body_bytes_in(protocol) - 30;
+        let server = FakeModelServer::start([answer.after(near_the_end, Rest::Stall(gate.clone()))]);
+        let mut stream = model(&server, protocol).stream(hello());
+        assert_eq!(stream.next().await, Some(ModelStreamEvent::TextDelta("Hi".into())));
+        gate.reached().await;
+        drop(stream);
+        server.hung_up(1).await;
+    }
 }
