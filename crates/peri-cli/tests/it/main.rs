@@ -16,6 +16,7 @@ mod models;
 mod network;
 mod permission;
 mod prompt_input;
+mod protocols;
 mod sandbox;
 mod session_files;
 mod sessions;
