@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use peri_acp_types::NoticeKind;
 use peri_acp_types::ports::{BuiltinSettings, McpServerSpec, McpTransport};
-use peri_config::{ApiKey, Settings};
+use peri_config::Settings;
 
 use crate::OfferedServer;
 
@@ -39,30 +39,27 @@ pub(crate) fn servers(settings: &Settings, offered: Vec<OfferedServer>, roots: &
         ));
         external.truncate(MAX_SERVERS);
     }
-    let mut specs = vec![workspace(settings, roots)];
-    let spec = |OfferedServer { name, transport }| McpServerSpec { name, roots: roots.to_vec(), transport };
+    // A tool's process has no business with the keys of model providers.
+    let hidden_env: Vec<String> = settings.key_variables().map(str::to_owned).collect();
+    let spec = |OfferedServer { name, transport }| McpServerSpec {
+        name,
+        roots: roots.to_vec(),
+        hidden_env: hidden_env.clone(),
+        transport,
+    };
+    let mut specs = vec![spec(workspace(settings))];
     specs.extend(external.into_iter().map(spec));
     Servers { specs, notices: complaints.into_iter().map(|text| (NoticeKind::Capability, text)).collect() }
 }
 
 /// Files and commands: what every session has.
-fn workspace(settings: &Settings, roots: &[String]) -> McpServerSpec {
+fn workspace(settings: &Settings) -> OfferedServer {
     let builtin = BuiltinSettings {
         env: settings.env.clone(),
-        hidden_env: key_variables(settings),
         command_timeout: settings.bash.default_timeout,
         max_command_timeout: settings.bash.max_timeout,
     };
-    McpServerSpec { name: "workspace".to_owned(), roots: roots.to_vec(), transport: McpTransport::Builtin(builtin) }
-}
-
-/// The variables that hold keys of model providers: a tool's process has no business with them.
-fn key_variables(settings: &Settings) -> Vec<String> {
-    let variable = |key: &ApiKey| match key {
-        ApiKey::Variable { name, .. } => Some(name.clone()),
-        ApiKey::Plain(_) | ApiKey::None => None,
-    };
-    settings.providers.values().filter_map(|provider| variable(&provider.value.key)).collect()
+    OfferedServer { name: "workspace".to_owned(), transport: McpTransport::Builtin(builtin) }
 }
 
 /// The client's servers, less those that cannot be.

@@ -24,6 +24,9 @@ pub struct McpServerSpec {
     pub name: String,
     /// Workspace roots of the session, absolute; the first is its working directory.
     pub roots: Vec<String>,
+    /// Variables of Peri's own environment that processes of the server must not see: the keys of model providers. What is
+    /// given to the server by name wins.
+    pub hidden_env: Vec<String>,
     pub transport: McpTransport,
 }
 
@@ -53,8 +56,6 @@ pub enum McpTransport {
 pub struct BuiltinSettings {
     /// Variables for the processes that its tools start, on top of Peri's own. Secret: tokens are handed over this way.
     pub env: BTreeMap<String, super::Secret>,
-    /// Variables of Peri's own that those processes must not see: the keys of model providers.
-    pub hidden_env: Vec<String>,
     /// Foreground time of a command where the call does not say.
     pub command_timeout: Duration,
     /// The longest foreground time that a call may ask for.

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use peri_acp_types::PermissionMode;
+use peri_acp_types::{Effort, PermissionMode};
 
 /// Which model, and how it is spoken to.
 #[derive(Args, Clone, Debug, Default)]
@@ -13,6 +13,10 @@ pub struct ModelArgs {
     /// The model, as PROVIDER/MODEL
     #[arg(long, value_name = "PROVIDER/MODEL", help_heading = "Model")]
     pub model: Option<String>,
+
+    /// How much the model should think before it answers
+    #[arg(long, value_enum, value_name = "EFFORT", help_heading = "Model")]
+    pub effort: Option<EffortArg>,
 
     /// Text for the end of the system prompt of a new session
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
@@ -86,6 +90,24 @@ impl From<PermissionModeArg> for PermissionMode {
             PermissionModeArg::Default => PermissionMode::Default,
             PermissionModeArg::AcceptEdits => PermissionMode::AcceptEdits,
             PermissionModeArg::Bypass => PermissionMode::Bypass,
+        }
+    }
+}
+
+/// [`Effort`] on the command line.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EffortArg {
+    Low,
+    Medium,
+    High,
+}
+
+impl From<EffortArg> for Effort {
+    fn from(effort: EffortArg) -> Effort {
+        match effort {
+            EffortArg::Low => Effort::Low,
+            EffortArg::Medium => Effort::Medium,
+            EffortArg::High => Effort::High,
         }
     }
 }

@@ -4,8 +4,7 @@
 //! files goes with the answer.
 
 use peri_acp_types::ports::{ConfigSource, TrustState, TrustStore, TrustVerdict};
-use peri_config::{CommandLineOverlay, ConfigError, Diagnostic, Resolution, load};
-use serde_json::Value;
+use peri_config::{CommandLineOverlay, ConfigError, Diagnostic, WorkspaceSetting, load};
 
 use super::question::{Consent, Question, is_agreed};
 use crate::console::Console;
@@ -57,39 +56,14 @@ async fn would_enable(source: &dyn ConfigSource, store: &dyn TrustStore, root: &
     let overlay = CommandLineOverlay { trust_workspace: true, ..CommandLineOverlay::default() };
     match load(source, store, root, &overlay).await {
         Ok(trusted) => {
-            let mut lines = set_by_workspace(&trusted);
+            let set = trusted.set_by_workspace();
+            let mut lines: Vec<String> = set.iter().map(WorkspaceSetting::to_string).collect();
             lines.extend(trusted.diagnostics.iter().map(Diagnostic::to_string));
             lines
         }
         Err(ConfigError::Invalid(findings)) => findings.iter().map(Diagnostic::to_string).collect(),
         Err(error) => vec![error.to_string()],
     }
-}
-
-fn set_by_workspace(trusted: &Resolution) -> Vec<String> {
-    let shown = trusted.settings.to_display_json();
-    let mut lines: Vec<String> = trusted
-        .origins
-        .iter()
-        .filter(|(_, origin)| origin.layer.needs_trust())
-        .map(|(key, origin)| match value_at(&shown, key) {
-            Some(value) => format!("{key} = {value} ({origin})"),
-            None => format!("{key} ({origin})"),
-        })
-        .collect();
-    let permissions = &trusted.settings.permissions;
-    for rule in permissions.allow.iter().filter(|rule| rule.origin.layer.needs_trust()) {
-        lines.push(format!("permissions.allow: {} ({})", rule.value, rule.origin));
-    }
-    for directory in permissions.additional_directories.iter().filter(|entry| entry.origin.layer.needs_trust()) {
-        lines.push(format!("permissions.additionalDirectories: {} ({})", directory.value, directory.origin));
-    }
-    lines
-}
-
-/// The value at a dotted key. A name with a dot in it is not found, and is then shown without its value.
-fn value_at<'a>(shown: &'a Value, key: &str) -> Option<&'a Value> {
-    key.split('.').try_fold(shown, |value, part| value.get(part))
 }
 
 fn describe(verdict: &TrustVerdict, enabled: &[String]) -> String {

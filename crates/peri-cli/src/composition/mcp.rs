@@ -65,7 +65,7 @@ impl McpServers {
             clock: self.clock.clone(),
             spill_dir: self.output_dir.join(self.ids.uuid().to_string()),
             limits: BashLimits { default_timeout: settings.command_timeout, max_timeout: settings.max_command_timeout },
-            env: variables(settings),
+            env: variables(&spec.hidden_env, settings),
             home: self.home.clone(),
         };
         let roots: Vec<PathBuf> = spec.roots.iter().map(PathBuf::from).collect();
@@ -98,8 +98,8 @@ impl Running {
 }
 
 /// The environment of commands, as far as it differs from ours. What settings give by name wins over what is hidden.
-fn variables(settings: &BuiltinSettings) -> BTreeMap<String, Option<String>> {
-    let hidden = settings.hidden_env.iter().map(|name| (name.clone(), None));
+fn variables(hidden: &[String], settings: &BuiltinSettings) -> BTreeMap<String, Option<String>> {
+    let hidden = hidden.iter().map(|name| (name.clone(), None));
     let given = settings.env.iter().map(|(name, value)| (name.clone(), Some(value.reveal().to_owned())));
     hidden.chain(given).collect()
 }

@@ -28,6 +28,7 @@ pub fn of_run(options: RunOptions<'_>, start_dir: &Path) -> Result<CommandLineOv
     let RunOptions { model, permission, trust_workspace, settings } = options;
     Ok(CommandLineOverlay {
         model: model.model.clone(),
+        effort: model.effort.map(Into::into),
         permission_mode: permission.permission_mode.map(Into::into),
         allowed_tools: permission.allowed_tools.clone(),
         disallowed_tools: permission.disallowed_tools.clone(),

@@ -15,7 +15,7 @@ pub fn check(settings: &Settings, places: &Places) -> Vec<Finding> {
 fn server_found(name: &str, server: &Sourced<McpServer>, places: &Places) -> Finding {
     let origin = &server.origin;
     if !server.value.enabled {
-        return Finding::ok("mcp", format!("{name} is switched off ({origin})"));
+        return Finding::ok("mcp", format!("{name} is not started: switched off, or a variable is missing ({origin})"));
     }
     // As it is written: with its variables filled in, it may hold a secret.
     let shown = server.value.to_display_json();

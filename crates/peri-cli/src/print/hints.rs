@@ -55,7 +55,7 @@ pub fn refused_request(error: &Error) -> Failure {
     match (error.code, kind) {
         (_, "session-exists") => Failure::usage(message).hint("--resume goes on in it"),
         (_, "session-open") => Failure::usage(message),
-        (_, "configuration" | "not-supported") => Failure::usage(message).hint("peri config check"),
+        (_, "configuration") => Failure::usage(message).hint("peri config check"),
         (_, "unknown-context") => Failure::usage(message).hint("peri sessions show prints what was said in it"),
         (_, "store") => Failure::run(message).hint(STORE_HINT),
         (ErrorCode::RESOURCE_NOT_FOUND, _) => {

@@ -64,7 +64,6 @@ async fn the_clients_server_takes_the_place_of_a_configured_one_of_its_name() {
 async fn names_that_are_not_to_be_had_are_refused_one_by_one() {
     let builtin = BuiltinSettings {
         env: Default::default(),
-        hidden_env: Vec::new(),
         command_timeout: std::time::Duration::ZERO,
         max_command_timeout: std::time::Duration::ZERO,
     };

@@ -50,7 +50,12 @@ pub fn process(name: &str, program: &Path, args: &[&str], root: &Path) -> McpSer
 }
 
 pub fn spec(name: &str, root: &Path, transport: McpTransport) -> McpServerSpec {
-    McpServerSpec { name: name.to_owned(), roots: vec![root.to_str().expect("UTF-8").to_owned()], transport }
+    McpServerSpec {
+        name: name.to_owned(),
+        roots: vec![root.to_str().expect("UTF-8").to_owned()],
+        hidden_env: Vec::new(),
+        transport,
+    }
 }
 
 /// Opens servers as the real host does.

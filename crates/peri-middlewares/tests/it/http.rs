@@ -50,6 +50,7 @@ async fn bridge_to(url: &str) -> Bridge {
     let spec = McpServerSpec {
         name: "web".to_owned(),
         roots: vec!["/work".to_owned()],
+        hidden_env: Vec::new(),
         transport: McpTransport::Http { url: url.to_owned(), headers },
     };
     let ports = McpPorts {
@@ -393,7 +394,7 @@ async fn a_server_that_never_answers_holds_up_no_end() {
     })
     .await;
     let transport = McpTransport::Http { url: server.url.clone(), headers: Vec::new() };
-    let spec = McpServerSpec { name: "web".to_owned(), roots: Vec::new(), transport };
+    let spec = McpServerSpec { name: "web".to_owned(), roots: Vec::new(), hidden_env: Vec::new(), transport };
     let link = http::open(Arc::new(HyperTransport), Arc::new(TokioClock), &spec).expect("prepared");
     let serving = tokio::spawn(link.serving);
     let mut duplex = link.duplex;

@@ -33,11 +33,16 @@ struct TokioProcess {
 impl ProcessHost for TokioProcesses {
     async fn spawn(&self, spec: ProcessSpec) -> Result<Box<dyn ChildProcess>, ProcessError> {
         assert_eq!(spec.output, ProcessOutput::Separate);
-        let set: BTreeMap<_, _> = spec.env.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).collect();
-        let child = Command::new(&spec.program)
+        let mut command = Command::new(&spec.program);
+        for (name, value) in &spec.env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let child = command
             .args(&spec.args)
             .current_dir(&spec.cwd)
-            .envs(set)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

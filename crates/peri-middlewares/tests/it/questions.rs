@@ -19,6 +19,7 @@ async fn asking(request: Value) -> (Bridge, Arc<FakeServer>) {
     let spec = McpServerSpec {
         name: "docs".to_owned(),
         roots: vec!["/work".to_owned(), "/a b".to_owned()],
+        hidden_env: Vec::new(),
         transport: McpTransport::Stdio { command: "x".to_owned(), args: Vec::new(), env: BTreeMap::new() },
     };
     (bridge(connector, vec![spec]).await, server)

@@ -172,14 +172,18 @@ impl McpConnector for FakeConnector {
 }
 
 fn spec(name: &str, transport: McpTransport) -> McpServerSpec {
-    McpServerSpec { name: name.to_owned(), roots: vec![crate::fakes::ROOT.to_owned()], transport }
+    McpServerSpec {
+        name: name.to_owned(),
+        roots: vec![crate::fakes::ROOT.to_owned()],
+        hidden_env: Vec::new(),
+        transport,
+    }
 }
 
 pub fn builtin_spec(name: &str) -> McpServerSpec {
     let settings = BuiltinSettings {
         env: BTreeMap::new(),
         command_timeout: std::time::Duration::from_secs(1),
-        hidden_env: Vec::new(),
         max_command_timeout: std::time::Duration::from_secs(1),
     };
     spec(name, McpTransport::Builtin(settings))

@@ -51,6 +51,7 @@ fn spec(name: &str, script: &str) -> McpServerSpec {
     McpServerSpec {
         name: name.to_owned(),
         roots: vec!["/".to_owned()],
+        hidden_env: Vec::new(),
         transport: McpTransport::Stdio {
             command: "sh".to_owned(),
             args: vec!["-c".to_owned(), script.to_owned()],
@@ -96,6 +97,17 @@ impl Bridge {
 
 fn is_running(pid: u32) -> bool {
     std::path::Path::new(&format!("/proc/{pid}")).exists()
+}
+
+#[tokio::test]
+async fn a_process_sees_what_it_is_given_and_not_what_is_hidden() {
+    let shown = r#"answer "{\"content\":[{\"type\":\"text\",\"text\":\"${TOKEN-} ${CARGO_MANIFEST_DIR-hidden} ${CARGO_PKG_NAME-hidden}\"}]}""#;
+    let mut server = spec("sh", &format!("{HANDSHAKE}{shown}; cat >/dev/null"));
+    server.hidden_env = vec!["CARGO_MANIFEST_DIR".to_owned(), "TOKEN".to_owned()];
+    let bridge = bridge(vec![server]).await;
+    // What is given by name wins; what nobody hides is there.
+    assert_eq!(bridge.run("sh").await, ToolOutput::text("geheim-geheim hidden peri-middlewares"));
+    assert_eq!(bridge.close().await, [""; 0]);
 }
 
 #[tokio::test]

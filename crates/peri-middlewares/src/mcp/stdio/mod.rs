@@ -7,7 +7,7 @@
 
 mod framing;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -58,7 +58,7 @@ pub async fn open(
         program: command.clone(),
         args: args.clone(),
         cwd: server.roots.first().cloned().unwrap_or_else(|| "/".to_owned()),
-        env: env.iter().map(|(name, value)| (name.clone(), Some(value.reveal().to_owned()))).collect(),
+        env: variables(&server.hidden_env, env),
         stdin: ProcessStdin::Piped,
         output: ProcessOutput::Separate,
     };
@@ -67,6 +67,12 @@ pub async fn open(
     let secrets = env.values().cloned().collect();
     let serving = Serving { name: server.name.clone(), child, duplex: theirs, clock, secrets };
     Ok(Link { duplex: ours, serving: serving.run().boxed() })
+}
+
+/// Its environment, as far as it differs from ours.
+fn variables(hidden: &[String], given: &BTreeMap<String, Secret>) -> BTreeMap<String, Option<String>> {
+    let hidden = hidden.iter().map(|name| (name.clone(), None));
+    hidden.chain(given.iter().map(|(name, value)| (name.clone(), Some(value.reveal().to_owned())))).collect()
 }
 
 /// A process and its client.
