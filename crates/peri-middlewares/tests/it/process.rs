@@ -1,6 +1,5 @@
 //! A process host for tests: real processes, each with a group of its own.
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::process::Stdio;
 use std::time::Duration;
