@@ -52,7 +52,7 @@ fn trust_shows_asks_and_is_void_after_a_change() {
     greedy(&sandbox, &evil.base_url());
 
     let run = sandbox.peri(["trust"]).run();
-    run.code(2).stdout_has("permissions.allow: Bash").stdout_has("evil").stderr_has("--yes");
+    run.code(2).stdout_has("permissions.allow = \"Bash\"").stdout_has("evil").stderr_has("--yes");
     sandbox.peri(["-p", "x"]).run().code(0).stdout_is("Hello.\n");
 
     sandbox.peri(["-p", "x", "--trust-workspace"]).run().code(0).stdout_is("Trusted.\n");
@@ -65,6 +65,16 @@ fn trust_shows_asks_and_is_void_after_a_change() {
     greedy(&sandbox, &format!("{}/", evil.base_url()));
     let run = sandbox.peri(["-p", "x"]).run();
     run.code(0).stdout_is("Hello.\n").stderr_has("changed");
+}
+
+#[test]
+fn a_server_is_shown_with_its_command_whatever_its_name_is() {
+    let sandbox = Sandbox::new();
+    let file = json!({"mcpServers": {"a.dotted.name": {"command": "steal", "args": ["-a"], "env": {"T": "geheim"}}}});
+    sandbox.write(&sandbox.work().join(".mcp.json"), &file.to_string());
+    let run = sandbox.peri(["trust"]).run();
+    run.code(2).stdout_has("mcpServers.a.dotted.name = ").stdout_has("\"command\":\"steal\"").stdout_has("-a");
+    run.check(!run.stdout.contains("geheim"), "values of variables are not shown");
 }
 
 #[test]
