@@ -10,12 +10,14 @@ mod traffic;
 
 use std::io::IsTerminal;
 use std::pin::pin;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::FusedFuture;
 use peri_acp::{AgentSide, ServeError, byte_stream};
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
+use tokio::time::timeout;
 
 use crate::composition::Host;
 use crate::console::{Console, Tone};
@@ -28,6 +30,9 @@ use streams::{InputEnd, Output, input};
 const FOR_PEOPLE: &str = "\
 this is Peri's end of the Agent Client Protocol: it waits for JSON-RPC messages, one a line, on standard input. Editors
   start it; give them the command `peri acp` (peri acp --help shows settings for some). Ctrl-D ends it.";
+
+/// How long the rest of the log may take, once the client is gone.
+const REST_LIMIT: Duration = Duration::from_secs(1);
 
 /// Whether each message is told on standard error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,7 +123,11 @@ impl Course<'_> {
                     serving.abort();
                     return None;
                 }
-                served = &mut serving => return Some(served.unwrap_or_else(|error| Err(broken(&error)))),
+                served = &mut serving => {
+                    // Standard error may be stuck.
+                    drop(timeout(REST_LIMIT, self.tell_rest()).await);
+                    return Some(served.unwrap_or_else(|error| Err(broken(&error))));
+                }
                 () = self.end.reached(), if !self.stopping.has_begun() => self.stopping.begin(None),
                 notices = &mut store_notices, if !store_notices.is_terminated() => self.notice(&notices).await,
                 Some(line) = next(&mut self.log) => self.tell(&line).await,
@@ -147,6 +156,13 @@ impl Course<'_> {
             biased;
             () = told => {}
             signal = self.signals.next() => self.stop(signal),
+        }
+    }
+
+    /// What passed last, before the client was gone.
+    async fn tell_rest(&mut self) {
+        while let Some(line) = self.log.as_mut().and_then(|log| log.try_recv().ok()) {
+            self.tell(&line).await;
         }
     }
 
