@@ -70,9 +70,12 @@ pub(super) struct Remedy {
     pub(super) mode: Option<PermissionMode>,
 }
 
+/// `why` nobody answered: a clause, as the broker gives it.
 pub(super) fn unavailable(subject: &str, reason: &str, why: &str, remedy: &Remedy) -> ToolOutput {
-    let why = why.trim().trim_end_matches('.');
-    let nobody = if why.is_empty() { String::new() } else { format!(" ({why})") };
+    let why = match why.trim().trim_end_matches('.') {
+        "" => "nobody can be asked",
+        why => why,
+    };
     let rules: Vec<String> = remedy.rules.iter().map(PermissionRule::to_string).collect();
     let by_rule = (!rules.is_empty()).then(|| {
         let them = if rules.len() == 1 { "that rule" } else { "those rules" };
@@ -88,8 +91,7 @@ pub(super) fn unavailable(subject: &str, reason: &str, why: &str, remedy: &Remed
         false => format!("The user can allow it with {}.", ways.join(", or with ")),
     };
     ToolOutput::error(format!(
-        "Refused: {subject} needs permission and nobody can be asked{nobody}. It was not run. Why it needs permission: \
-         {reason}. {remedy}"
+        "Refused: {subject} was not run: it needs permission, and {why}. Why it needs permission: {reason}. {remedy}"
     ))
 }
 

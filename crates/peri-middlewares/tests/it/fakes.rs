@@ -97,7 +97,7 @@ impl UserInteractionBroker for FakeBroker {
             std::future::pending::<()>().await;
         }
         let answer = self.answers.lock().unwrap().pop_front();
-        answer.unwrap_or_else(|| PermissionAnswer::Unavailable("nobody".to_owned()))
+        answer.unwrap_or_else(|| PermissionAnswer::Unavailable("nobody is there to be asked".to_owned()))
     }
 
     async fn elicit(&self, request: ElicitationRequest) -> ElicitationAnswer {

@@ -470,7 +470,7 @@ async fn when_nobody_can_be_asked_the_way_out_is_named() {
     let bash = |command: &str| json!({ "command": command });
     assert_eq!(
         refusal("", "Bash", bash("npm test")).await,
-        "Refused: Bash(npm test) needs permission and nobody can be asked (nobody). It was not run. Why it needs \
+        "Refused: Bash(npm test) was not run: it needs permission, and nobody is there to be asked. Why it needs \
          permission: no rule allows `npm test`. The user can allow it with --allowed-tools \"Bash(npm test:*)\", or with \
          that rule under `permissions.allow` in settings.json, or with --permission-mode bypass."
     );
@@ -507,10 +507,16 @@ async fn the_rules_that_are_named_do_allow_the_call() {
 
 #[tokio::test]
 async fn a_question_that_gets_no_answer_is_a_refusal() {
-    for answer in [PermissionAnswer::Cancelled, PermissionAnswer::Unavailable("the client is gone".into())] {
+    let unavailable = |why: &str| PermissionAnswer::Unavailable(why.to_owned());
+    for (answer, told) in [
+        (PermissionAnswer::Cancelled, "Not run: the turn was cancelled"),
+        (unavailable("the client is gone"), "was not run: it needs permission, and the client is gone. Why"),
+        (unavailable("it broke.\n"), "was not run: it needs permission, and it broke. Why"),
+        (unavailable(""), "was not run: it needs permission, and nobody can be asked. Why"),
+    ] {
         let desk = desk("").answers(&[answer]);
         let text = text_of(desk.call(workspace_tool("Bash"), json!({"command": "ls"})).await.0);
-        assert!(text.contains("ot run"), "{text}");
+        assert!(text.contains(told), "{text}");
     }
 }
 
