@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::change::Changeable;
 use crate::core::SessionCore;
-use crate::handle::{MAILBOX_CAPACITY, Opening, SessionCommand};
+use crate::handle::{MAILBOX_CAPACITY, Opening, SessionCommand, ShownTool};
 use crate::turn::{self, EndedTurn, SessionAfterTurn, Turn};
 use crate::{
     CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionChange,
@@ -80,7 +80,7 @@ pub(crate) fn start(
     let opening = Opening {
         scope: core.scope.clone(),
         settings: changeable.settings().clone(),
-        tools: core.tools.iter().map(|tool| tool.name.clone()).collect(),
+        tools: core.tools.iter().map(|tool| ShownTool { name: tool.name.clone(), kind: tool.kind }).collect(),
         commands: core.commands.clone(),
     };
     let spawner = core.ports.spawner.clone();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peri_acp_types::{
-    AttemptId, CommandSpec, Content, SessionEpoch, SessionId, SessionSettings, StoreError, TurnId, TurnKey,
+    AttemptId, CommandSpec, Content, SessionEpoch, SessionId, SessionSettings, StoreError, ToolKind, TurnId, TurnKey,
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -25,8 +25,15 @@ pub struct SessionHandle {
 pub(crate) struct Opening {
     pub scope: SessionScope,
     pub settings: SessionSettings,
-    pub tools: Vec<String>,
+    pub tools: Vec<ShownTool>,
     pub commands: Vec<CommandSpec>,
+}
+
+/// A tool that the model is shown, as far as a client may want to know it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShownTool {
+    pub name: String,
+    pub kind: ToolKind,
 }
 
 /// What can be asked of a session.
@@ -110,8 +117,8 @@ impl SessionHandle {
         &self.opening.settings
     }
 
-    /// Names of the tools that the model is shown, in that order.
-    pub fn tools(&self) -> &[String] {
+    /// The tools that the model is shown, in that order.
+    pub fn tools(&self) -> &[ShownTool] {
         &self.opening.tools
     }
 

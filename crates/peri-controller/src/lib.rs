@@ -19,7 +19,7 @@ pub use error::ControllerError;
 pub use models::{ModelConnector, model_endpoint};
 pub use params::*;
 pub use peri_agent::{
-    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionEnded,
+    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionEnded, ShownTool,
 };
 pub use peri_config::{CommandLineOverlay, ConfigError};
 pub use peri_runtime::StampedEvents;

@@ -7,6 +7,7 @@ use peri_acp_types::ports::{
     ThreadStore, TrustStore, UserInteractionBroker,
 };
 use peri_acp_types::{CommandSpec, Effort, PermissionMode, SessionEpoch, SessionId, SessionSettings, Thread};
+use peri_agent::ShownTool;
 use peri_config::CommandLineOverlay;
 use peri_runtime::StampedEvents;
 
@@ -100,6 +101,6 @@ pub struct SessionFacts {
     /// What a prompt that begins with a slash may run.
     pub commands: Vec<CommandSpec>,
     /// As the model is shown them.
-    pub tools: Vec<String>,
+    pub tools: Vec<ShownTool>,
     pub persistence: Persistence,
 }

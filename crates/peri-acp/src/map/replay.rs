@@ -6,13 +6,18 @@ use agent_client_protocol::v1::schema::{ContentChunk, SessionUpdate, ToolCallSta
 use peri_acp_types::{
     AssistantPart, Message, MessageBody, Thread, ToolArguments, ToolCall, ToolCallId, ToolKind, ToolOutput, ToolResult,
 };
+use peri_controller::ShownTool;
 
 use super::content::{text_block, to_block};
 use super::tool;
 use super::view::said_by_peri;
 
-/// The transcript's updates, message by message in its order. A call comes with its result, which is in the message after it.
-pub(crate) fn replay(thread: &Thread) -> impl Iterator<Item = Vec<SessionUpdate>> {
+/// The transcript's updates, message by message in its order. A call comes with its result, which is in the message after it,
+/// and with the kind of the tool of its name among those that the session has now.
+pub(crate) fn replay<'a>(
+    thread: &'a Thread,
+    tools: &'a [ShownTool],
+) -> impl Iterator<Item = Vec<SessionUpdate>> + use<'a> {
     let results: HashMap<&ToolCallId, &ToolOutput> = thread
         .messages
         .iter()
@@ -23,10 +28,17 @@ pub(crate) fn replay(thread: &Thread) -> impl Iterator<Item = Vec<SessionUpdate>
         .flatten()
         .map(|ToolResult { call_id, output }| (call_id, output))
         .collect();
-    thread.messages.iter().map(move |message| updates_of(message, &results))
+    let past = Past { results, tools };
+    thread.messages.iter().map(move |message| updates_of(message, &past))
 }
 
-fn updates_of(message: &Message, results: &HashMap<&ToolCallId, &ToolOutput>) -> Vec<SessionUpdate> {
+/// What a stored call does not say itself.
+struct Past<'a> {
+    results: HashMap<&'a ToolCallId, &'a ToolOutput>,
+    tools: &'a [ShownTool],
+}
+
+fn updates_of(message: &Message, past: &Past<'_>) -> Vec<SessionUpdate> {
     let chunk = |block| ContentChunk::new(block).message_id(Some(message.id.to_string().into()));
     match &message.body {
         MessageBody::User(content) => {
@@ -44,19 +56,18 @@ fn updates_of(message: &Message, results: &HashMap<&ToolCallId, &ToolOutput>) ->
                 AssistantPart::Thought(thought) => {
                     Some(SessionUpdate::AgentThoughtChunk(chunk(text_block(&thought.text))))
                 }
-                AssistantPart::ToolCall(call) => {
-                    Some(SessionUpdate::ToolCall(told_call(call, results.get(&call.id).copied())))
-                }
+                AssistantPart::ToolCall(call) => Some(SessionUpdate::ToolCall(told_call(call, past))),
             })
             .collect(),
     }
 }
 
-/// A stored call does not say its tool's kind: that is the live tool's business, and the tool may be gone.
-fn told_call(call: &ToolCall, output: Option<&ToolOutput>) -> agent_client_protocol::v1::schema::ToolCall {
-    let mut told = tool::announced(&call.id.0, &title(call), ToolKind::Other).name(call.name.clone());
+fn told_call(call: &ToolCall, past: &Past<'_>) -> agent_client_protocol::v1::schema::ToolCall {
+    // The tool may be gone, with its server.
+    let kind = past.tools.iter().find(|tool| tool.name == call.name).map_or(ToolKind::Other, |tool| tool.kind);
+    let mut told = tool::announced(&call.id.0, &title(call), kind).name(call.name.clone());
     told.raw_input = Some(tool::raw_input(&call.arguments));
-    match output {
+    match past.results.get(&call.id) {
         Some(output) => told.update(tool::finished_fields(output)),
         None => told.status = ToolCallStatus::Failed,
     }

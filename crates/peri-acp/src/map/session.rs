@@ -29,7 +29,7 @@ pub(crate) fn facts_meta(facts: &SessionFacts) -> Meta {
         model: facts.settings.model.clone(),
         permission_mode: facts.settings.permission_mode.as_str().to_owned(),
         effort: facts.settings.effort.map(Effort::as_str).map(str::to_owned),
-        tools: facts.tools.clone(),
+        tools: facts.tools.iter().map(|tool| tool.name.clone()).collect(),
         persistent: match facts.persistence {
             Persistence::Kept => true,
             Persistence::GoneWithTheProcess => false,

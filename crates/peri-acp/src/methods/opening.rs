@@ -190,7 +190,7 @@ impl<T: OpeningAnswer> Opening<T> {
         let outlet = Outlet::new(self.client, self.connection.backlog.clone());
         let told = match history {
             None => Ok(()),
-            Some(thread) => show_history(&outlet, desk.id, &thread).await,
+            Some(thread) => show_history(&outlet, &facts, &thread).await,
         };
         let _ = self.responder.respond(T::of(&facts));
         drop(self.in_flight);
@@ -208,10 +208,10 @@ impl<T: OpeningAnswer> Opening<T> {
     }
 }
 
-async fn show_history(outlet: &Outlet, id: SessionId, thread: &Thread) -> Result<(), ClientGone> {
-    for updates in replay(thread) {
+async fn show_history(outlet: &Outlet, facts: &SessionFacts, thread: &Thread) -> Result<(), ClientGone> {
+    for updates in replay(thread, &facts.tools) {
         outlet.room().await?;
-        updates.into_iter().try_for_each(|update| send_update(outlet, id, update))?;
+        updates.into_iter().try_for_each(|update| send_update(outlet, facts.session_id, update))?;
     }
     Ok(())
 }

@@ -54,6 +54,7 @@ async fn loading_tells_the_history_then_answers_and_the_session_goes_on() {
     assert_eq!(told[0]["content"]["text"], "fly");
     assert_eq!(told[1]["content"]["text"], "Hm.");
     assert_eq!((&told[2]["title"], &told[2]["status"]), (&json!("Fly: moon"), &json!("failed")));
+    assert_eq!(told[2].get("kind"), None, "no tool, no kind: `other` is what a client assumes");
     assert_eq!(told[2]["rawInput"], json!({"to": "moon"}));
     assert_eq!(told[3]["content"]["text"], "No wings.");
     assert_eq!(client.frames().last().map(|frame| frame.message["id"].is_u64()), Some(true), "the answer comes last");
@@ -62,6 +63,45 @@ async fn loading_tells_the_history_then_answers_and_the_session_goes_on() {
     assert_eq!(client.prompt("really?").await.text(), "Still none.");
     let request = models[1].requests().remove(0);
     assert_eq!(request.messages.len(), 5, "the model is shown the history too: {:?}", request.messages);
+}
+
+#[tokio::test]
+async fn a_call_of_the_past_has_the_kind_that_its_tool_has_now() {
+    const LENT: &str = "mcp__books__lend";
+    let calls = FakeAnswer::calls(&[
+        ("call-1", "Read", json!({"file_path": "/project/a.rs"})),
+        ("call-2", "Read", json!({"file_path": "/project/b.rs"})),
+        ("call-3", "Edit", json!({"file_path": "/project/a.rs"})),
+        ("call-4", LENT, json!({})),
+    ]);
+    let models = [FakeModel::new([calls, FakeAnswer::text("Done.")]), FakeModel::default(), FakeModel::default()];
+    let world = World::new(models);
+    let (mut client, _served) = world.connect();
+    client.initialize_with(json!({"_meta": {"peri": {"interactive": false}}})).await;
+    let books = json!([{"name": "books", "command": "/bin/books", "args": [], "env": []}]);
+    let session = client.must("session/new", json!({"cwd": CWD, "mcpServers": books.clone()})).await;
+    let session = session["sessionId"].as_str().expect("an id").to_owned();
+    client.use_session(&session);
+    let live = client.prompt("go").await;
+    let announced = live.updates.iter().filter(|update| update["sessionUpdate"] == "tool_call");
+    let live: Vec<Value> = announced.map(kind_of_call).collect();
+    let expected = [json!(["Read", "read"]), json!(["Read", "read"]), json!(["Edit", "edit"]), json!([LENT, null])];
+    assert_eq!(live, expected);
+
+    // The second time without the server: its tool is gone, and the call is told all the same.
+    for servers in [books, json!([])] {
+        client.must("session/close", json!({"sessionId": session})).await;
+        let from = client.frames().len();
+        client.must("session/load", json!({"sessionId": session, "cwd": CWD, "mcpServers": servers})).await;
+        let told = client.frames()[from..].iter().map(|frame| &frame.message["params"]["update"]);
+        let told: Vec<Value> = told.filter(|update| update["sessionUpdate"] == "tool_call").map(kind_of_call).collect();
+        assert_eq!(told, expected);
+    }
+}
+
+/// Name and kind.
+fn kind_of_call(update: &Value) -> Value {
+    json!([update["name"], update["kind"]])
 }
 
 #[tokio::test]

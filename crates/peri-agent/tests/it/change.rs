@@ -63,7 +63,11 @@ async fn a_session_says_what_it_was_opened_with() {
     assert_eq!(bench.handle.cwd(), "/workspace");
     let commands: Vec<&str> = bench.handle.commands().iter().map(|command| command.name.as_str()).collect();
     assert_eq!(commands, ["review", "silent", "fail", "slow"]);
-    assert_eq!(bench.handle.tools(), ["echo", "write", "hang", "panic"]);
+    let tools: Vec<(&str, ToolKind)> =
+        bench.handle.tools().iter().map(|tool| (tool.name.as_str(), tool.kind)).collect();
+    let expected =
+        [("echo", ToolKind::Read), ("write", ToolKind::Edit), ("hang", ToolKind::Execute), ("panic", ToolKind::Other)];
+    assert_eq!(tools, expected);
 }
 
 #[tokio::test]
