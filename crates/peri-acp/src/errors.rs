@@ -35,9 +35,10 @@ pub(crate) fn from_controller(error: &ControllerError) -> Error {
         }
         ControllerError::Config(_) => Error::new(WORKSPACE, text).data(json!({"kind": "configuration"})),
         ControllerError::UnknownContext { .. } => Error::new(WORKSPACE, text).data(json!({"kind": "unknown-context"})),
-        ControllerError::UnknownAgent(_) | ControllerError::RelativeCwd(_) | ControllerError::OtherCwd { .. } => {
-            invalid_params(&text)
-        }
+        ControllerError::UnknownAgent(_)
+        | ControllerError::RelativeCwd(_)
+        | ControllerError::NoSuchCwd(_)
+        | ControllerError::OtherCwd { .. } => invalid_params(&text),
         ControllerError::Exists(_) => invalid_params(&text).data(json!({"kind": "session-exists"})),
         ControllerError::AlreadyOpen(_) => invalid_params(&text).data(json!({"kind": "session-open"})),
         ControllerError::NotFound(id) => session_not_found(&id.to_string(), &text),

@@ -36,7 +36,7 @@ pub use document::{
 };
 pub use layer::{Layer, Origin, Origins};
 pub use load::{Resolution, load};
-pub use local_rules::{add_local_rules, local_rule_patch};
+pub use local_rules::{RuleList, add_local_rules, local_rule_patch};
 pub use mcp::{McpDocument, McpServer, McpServerDocument, McpServerKind};
 pub use model_ref::{ModelRef, ModelRefError};
 pub use overlay::{CommandLineOverlay, SettingsArgument};

@@ -235,7 +235,27 @@ impl Loading<'_> {
                 let document = SettingsDocument { model: Some(model), ..SettingsDocument::default() };
                 self.merge.apply(document, origin);
             }
-            Err(ModelRefError) => self.error(origin, format!("`{}` {ModelRefError}", shown_text(text))),
+            Err(ModelRefError) => {
+                let message = format!("`{}` {ModelRefError}", shown_text(text));
+                let finding = Diagnostic::whole(Severity::Error, origin, message);
+                self.diagnostics.push(match self.with_the_one_provider(text.trim()) {
+                    Some(model) => finding.with_hint(format!("did you mean `{model}`?")),
+                    None => finding,
+                });
+            }
+        }
+    }
+
+    /// A model's bare name with the provider that it can only be of.
+    fn with_the_one_provider(&self, name: &str) -> Option<ModelRef> {
+        let configured = &self.merge.settings.providers;
+        match configured.len() {
+            0 => match default_providers(&|name| self.merge.variable(name)).providers.as_slice() {
+                [(only, _)] => format!("{only}/{name}").parse().ok(),
+                _ => None,
+            },
+            1 => configured.keys().find_map(|only| format!("{only}/{name}").parse().ok()),
+            _ => None,
         }
     }
 

@@ -1,4 +1,4 @@
-//! "Allow always": adding rules to the workspace's local settings.
+//! "Always": adding rules that allow or deny to the workspace's local settings.
 //!
 //! Owns: what the new document looks like. Must not: decide which rule to write. Invariant: everything else that the
 //! document says stays as it is; a document that cannot be read is not touched.
@@ -15,7 +15,25 @@ use crate::{ConfigError, Layer, Origin, PermissionRule, WorkspaceTrust};
 /// How often a write is tried again when somebody else was faster.
 const MAX_TRIES: usize = 5;
 
-/// Adds allow rules to `<workspace>/.peri/settings.local.json`, making it if need be, and gives the path. What others
+/// The list of a document to which rules are added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RuleList {
+    /// `permissions.allow`.
+    Allow,
+    /// `permissions.deny`.
+    Deny,
+}
+
+impl RuleList {
+    fn key(self) -> &'static str {
+        match self {
+            RuleList::Allow => "allow",
+            RuleList::Deny => "deny",
+        }
+    }
+}
+
+/// Adds rules to that list of `<workspace>/.peri/settings.local.json`, making it if need be, and gives the path. What others
 /// write meanwhile is kept. May be repeated: a rule that is there already is not added again.
 ///
 /// # Errors
@@ -25,6 +43,7 @@ pub async fn add_local_rules(
     source: &dyn ConfigSource,
     trust: &WorkspaceTrust,
     workspace: &str,
+    list: RuleList,
     rules: &[PermissionRule],
 ) -> Result<String, ConfigError> {
     let place = ConfigPlace::WorkspaceLocal { root: workspace.to_owned() };
@@ -38,7 +57,7 @@ pub async fn add_local_rules(
         let document = source.read(&place).await?;
         let origin = document.as_ref().map_or(path.clone(), |document| document.origin.clone());
         let bytes = document.as_ref().map(|document| document.bytes.as_slice());
-        let Some(patched) = local_rule_patch(&origin, bytes, rules)? else { return Ok(origin) };
+        let Some(patched) = local_rule_patch(&origin, bytes, list, rules)? else { return Ok(origin) };
         match source.write(&place, document.as_ref().map(|document| &document.revision), patched).await {
             Ok(_) => return Ok(origin),
             Err(ConfigSourceError::Changed { .. }) if tries < MAX_TRIES => tries += 1,
@@ -47,7 +66,7 @@ pub async fn add_local_rules(
     }
 }
 
-/// The bytes of a document with those allow rules added at the end of `permissions.allow`; None where all are there.
+/// The bytes of a document with those rules added at the end of the list; None where all are there.
 /// Order of keys, indentation and the line break at the end are kept. `origin` is the document's path, for messages.
 ///
 /// # Errors
@@ -55,10 +74,11 @@ pub async fn add_local_rules(
 pub fn local_rule_patch(
     origin: &str,
     bytes: Option<&[u8]>,
+    list: RuleList,
     rules: &[PermissionRule],
 ) -> Result<Option<Vec<u8>>, ConfigError> {
     let sink = Sink::new(Origin::new(Layer::WorkspaceLocal, origin));
-    let patched = patch(bytes.unwrap_or_default(), rules, &sink);
+    let patched = patch(bytes.unwrap_or_default(), list, rules, &sink);
     match (patched, sink.into_findings()) {
         (Some(bytes), findings) if findings.is_empty() => Ok(bytes),
         (_, findings) => Err(ConfigError::Invalid(findings)),
@@ -66,25 +86,25 @@ pub fn local_rule_patch(
 }
 
 /// The outer None: reported to the sink.
-fn patch(bytes: &[u8], rules: &[PermissionRule], sink: &Sink) -> Option<Option<Vec<u8>>> {
+fn patch(bytes: &[u8], list: RuleList, rules: &[PermissionRule], sink: &Sink) -> Option<Option<Vec<u8>>> {
     let mut map = parse_object(bytes, sink)?;
     let permissions = map.entry("permissions").or_insert_with(|| Value::Object(Map::new()));
     let Value::Object(permissions) = permissions else {
         sink.error_at("permissions".to_owned(), "must be an object", None);
         return None;
     };
-    let allow = permissions.entry("allow").or_insert_with(|| Value::Array(Vec::new()));
-    let Value::Array(allow) = allow else {
-        sink.error_at("permissions.allow".to_owned(), "must be a list", None);
+    let listed = permissions.entry(list.key()).or_insert_with(|| Value::Array(Vec::new()));
+    let Value::Array(listed) = listed else {
+        sink.error_at(format!("permissions.{}", list.key()), "must be a list", None);
         return None;
     };
-    let before = allow.len();
+    let before = listed.len();
     for rule in rules.iter().map(PermissionRule::to_string) {
-        if !allow.iter().any(|known| known.as_str().map(str::trim) == Some(rule.as_str())) {
-            allow.push(Value::String(rule));
+        if !listed.iter().any(|known| known.as_str().map(str::trim) == Some(rule.as_str())) {
+            listed.push(Value::String(rule));
         }
     }
-    if allow.len() == before {
+    if listed.len() == before {
         return Some(None);
     }
     let written = written_like(bytes, &map).filter(|written| written.len() <= MAX_DOCUMENT_BYTES);

@@ -31,6 +31,9 @@ pub(crate) async fn assemble(
     session_id: SessionId,
 ) -> Result<Assembly, ControllerError> {
     let cwd = canonical_cwd(ports, &params.cwd).await?;
+    if !ports.paths.is_directory(&cwd).await {
+        return Err(ControllerError::NoSuchCwd(params.cwd));
+    }
     let resolution = peri_config::load(ports.config.as_ref(), ports.trust.as_ref(), &cwd, &ports.overlay).await?;
     let settings = &resolution.settings;
     let explained = |error: ConfigError| error.after_warnings(&resolution.diagnostics);

@@ -12,7 +12,7 @@ use peri_config::{ModelRef, Settings};
 use peri_runtime::{AlreadyOpen, Runtime};
 
 use crate::assemble::{Assembly, assemble, canonical_cwd};
-use crate::models::{HttpModels, model_endpoint};
+use crate::models::{HttpModels, model_endpoint, with_the_one_provider};
 use crate::user_level::user_level_settings;
 use crate::{
     ControllerError, ControllerPorts, LiteParams, LoadedSession, ModelChoice, ModelConnector, OpenedSession,
@@ -103,11 +103,14 @@ impl Controller {
         let handle = self.find(id)?;
         let change = match choice {
             SettingChoice::Model(text) => {
+                let settings = self.settings(handle.cwd()).await?;
                 let model: ModelRef = match text.parse() {
                     Ok(model) => model,
-                    Err(why) => return Err(ControllerError::ModelName { text, why }),
+                    Err(why) => {
+                        let did_you_mean = with_the_one_provider(&settings, &text);
+                        return Err(ControllerError::ModelName { text, why, did_you_mean });
+                    }
                 };
-                let settings = self.settings(handle.cwd()).await?;
                 let endpoint = model_endpoint(&settings, settings.provider_for(&model)?);
                 SessionChange::Model(self.models.connect(endpoint))
             }

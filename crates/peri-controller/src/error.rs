@@ -2,7 +2,7 @@
 
 use peri_acp_types::{SessionId, StoreError};
 use peri_agent::{CloseIncomplete, PromptRefused, SessionEnded, SessionOpenError};
-use peri_config::{ConfigError, ModelRefError};
+use peri_config::{ConfigError, ModelRef, ModelRefError};
 use peri_runtime::AlreadyOpen;
 
 /// Why the controller did not do what it was asked.
@@ -13,11 +13,18 @@ pub enum ControllerError {
     Config(#[from] ConfigError),
     /// Text that names no model.
     #[error("`{text}` {why}")]
-    ModelName { text: String, why: ModelRefError },
+    ModelName {
+        text: String,
+        why: ModelRefError,
+        /// The model that was probably meant.
+        did_you_mean: Option<ModelRef>,
+    },
     #[error("there is no agent definition `{0}`; there is `main`")]
     UnknownAgent(String),
     #[error("{0}: the working directory must be an absolute path")]
     RelativeCwd(String),
+    #[error("{0}: the working directory is not there, is not a directory, or cannot be entered")]
+    NoSuchCwd(String),
     /// A stored session's tools and instructions are those of its own directory.
     #[error("session {id} belongs to {stored}, not to {asked}; open it there")]
     OtherCwd { id: SessionId, stored: String, asked: String },
@@ -56,6 +63,18 @@ impl ControllerError {
     /// True where what is missing is a key, and nothing else needs mending: a client may offer a way to get one.
     pub fn wants_authentication(&self) -> bool {
         matches!(self, ControllerError::Config(error) if lacks_a_key(error))
+    }
+
+    /// The model that was probably meant where a choice named none, or a provider that is not there.
+    pub fn suggested_model(&self) -> Option<String> {
+        match self {
+            ControllerError::ModelName { did_you_mean, .. } => did_you_mean.as_ref().map(ModelRef::to_string),
+            ControllerError::Config(ConfigError::UnknownProvider { model, known, .. }) => match known.as_slice() {
+                [only] => Some(format!("{only}/{model}")),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// For an opening that failed.

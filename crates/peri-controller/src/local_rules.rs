@@ -1,4 +1,4 @@
-//! "Allow always": keeps the rules that the user allowed for good in the workspace's local settings.
+//! "Always": keeps the rules that the user allowed or rejected for good in the workspace's local settings.
 //!
 //! Invariant: "always" is offered only where the rule will have its effect in the next session too.
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use peri_acp_types::ports::{ConfigSource, UserInteractionBroker};
 use peri_acp_types::{ElicitationAnswer, ElicitationRequest, PermissionAnswer, PermissionRequest};
-use peri_config::{PermissionRule, WorkspaceTrust, add_local_rules};
+use peri_config::{PermissionRule, RuleList, WorkspaceTrust, add_local_rules};
 use peri_middlewares::permission::RuleSink;
 
 /// Writes for one workspace.
@@ -24,8 +24,8 @@ impl LocalRules {
 
 #[async_trait::async_trait]
 impl RuleSink for LocalRules {
-    async fn keep(&self, rules: &[PermissionRule]) -> Result<(), String> {
-        let kept = add_local_rules(self.config.as_ref(), &self.trust, &self.workspace, rules).await;
+    async fn keep(&self, list: RuleList, rules: &[PermissionRule]) -> Result<(), String> {
+        let kept = add_local_rules(self.config.as_ref(), &self.trust, &self.workspace, list, rules).await;
         kept.map(drop).map_err(|error| error.to_string())
     }
 }

@@ -49,6 +49,15 @@ pub fn model_endpoint(settings: &Settings, model: ResolvedModel) -> ModelEndpoin
     }
 }
 
+/// A model's bare name with the provider that it can only be of.
+pub(crate) fn with_the_one_provider(settings: &Settings, name: &str) -> Option<ModelRef> {
+    let mut providers = settings.providers.keys();
+    match (providers.next(), providers.next()) {
+        (Some(only), None) => format!("{only}/{name}").parse().ok(),
+        _ => None,
+    }
+}
+
 /// The models that settings list and the one in use: first those of its provider, then the others, by name.
 pub(crate) fn model_choices(settings: &Settings, in_use: &ModelRef) -> Vec<ModelChoice> {
     let ids_of = |provider: &str| -> Vec<String> {

@@ -15,6 +15,12 @@ pub trait PathResolver: Send + Sync {
     /// Resolves `~`, `..` and links of a path as it would be opened from `cwd`; the part that does not exist yet is kept
     /// as it is written. Never fails: what cannot be resolved is marked as outside.
     async fn resolve(&self, roots: &[String], cwd: &str, path: &str) -> ResolvedPath;
+
+    /// True where the absolute path is a directory that can be entered. A resolver that sees no files takes every path
+    /// for one.
+    async fn is_directory(&self, _path: &str) -> bool {
+        true
+    }
 }
 
 /// Where a path leads.

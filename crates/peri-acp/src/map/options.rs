@@ -73,17 +73,34 @@ pub(crate) fn chosen_mode(word: &str) -> Result<SettingChoice, Error> {
 }
 
 /// The refusal of a value: what it was, and what can be chosen instead.
-pub(crate) fn not_offered<'a>(what: &str, value: &str, offered: impl IntoIterator<Item = &'a str>) -> Error {
+fn not_offered<'a>(what: &str, value: &str, offered: impl IntoIterator<Item = &'a str>) -> Error {
+    invalid_params(&format!("there is no {what} `{}`; there are {}", shown(value), enumerated(offered)))
+}
+
+/// The refusal of a model. Settings need not list a model, so the listed ones are not all that there are.
+pub(crate) fn no_such_model(value: &str, suggestion: Option<String>, listed: &[ModelChoice]) -> Error {
+    let suggestion = suggestion.map_or(String::new(), |model| format!(" Did you mean `{}`?", shown(&model)));
+    let listed = enumerated(listed.iter().map(|model| model.id.as_str()));
+    invalid_params(&format!(
+        "there is no model `{}`.{suggestion} Any PROVIDER/MODEL of a configured provider can be chosen; listed are {listed}",
+        shown(value)
+    ))
+}
+
+/// A value at a bearable length.
+fn shown(value: &str) -> String {
     const SHOWN_CHARS: usize = 60;
+    value.chars().take(SHOWN_CHARS).collect()
+}
+
+fn enumerated<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN_VALUES: usize = 20;
-    let value: String = value.chars().take(SHOWN_CHARS).collect();
-    let mut offered = offered.into_iter();
-    let shown: Vec<String> = offered.by_ref().take(SHOWN_VALUES).map(|value| format!("`{value}`")).collect();
-    let more = match offered.count() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    invalid_params(&format!("there is no {what} `{value}`; there are {}{more}", shown.join(", ")))
+    let mut values = values.into_iter();
+    let shown: Vec<String> = values.by_ref().take(SHOWN_VALUES).map(|value| format!("`{value}`")).collect();
+    match values.count() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 fn mode_option(mode: PermissionMode) -> SessionConfigOption {
@@ -185,6 +202,17 @@ mod tests {
                 assert!(chosen(id, &value.into()).is_ok(), "{id} {value}");
             }
         }
+    }
+
+    #[test]
+    fn a_model_that_cannot_be_had_is_refused_without_saying_that_the_listed_ones_are_all() {
+        let listed = [ModelChoice { id: "mine/small".to_owned() }];
+        let error = no_such_model("m2", Some("mine/m2".to_owned()), &listed);
+        assert_eq!(
+            error.message,
+            "there is no model `m2`. Did you mean `mine/m2`? Any PROVIDER/MODEL of a configured provider can be chosen; \
+             listed are `mine/small`"
+        );
     }
 
     #[test]

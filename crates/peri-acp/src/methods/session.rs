@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::desk::SessionDesk;
 use crate::errors::{from_controller, invalid_params};
 use crate::map::mcp::path_text;
-use crate::map::options::{chosen, chosen_mode, config_options, not_offered};
+use crate::map::options::{chosen, chosen_mode, config_options, no_such_model};
 use crate::map::session::{list_entry, named_session};
 
 /// How long a close may take before it is answered as incomplete.
@@ -67,13 +67,13 @@ pub(super) async fn set_config_option(
     }
 }
 
-/// Any model of a provider that settings name can be chosen; other text is a value that is not offered.
+/// Any model of a provider that settings name can be chosen; other text names none.
 fn refused_choice(desk: &SessionDesk, choice: &SettingChoice, error: &ControllerError) -> Error {
     match (choice, error) {
         (
             SettingChoice::Model(text),
             ControllerError::ModelName { .. } | ControllerError::Config(ConfigError::UnknownProvider { .. }),
-        ) => not_offered("model", text, desk.models.iter().map(|model| model.id.as_str())),
+        ) => no_such_model(text, error.suggested_model(), &desk.models),
         _ => from_controller(error),
     }
 }

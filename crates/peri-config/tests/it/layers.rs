@@ -141,6 +141,17 @@ fn a_fault_of_the_command_line_or_environment_names_it() {
         World::new().var("PERI_MODEL", "opus"),
         "E environment variable PERI_MODEL: `opus` must be PROVIDER/MODEL, such as `anthropic/claude-sonnet-5-5`, without spaces",
     );
+    let provider = r#"{"providers": {"mine": {"protocol": "anthropic", "baseUrl": "http://127.0.0.1:9"}}}"#;
+    check(
+        World::new()
+            .file(USER, provider)
+            .overlay(CommandLineOverlay { model: Some("m2".to_owned()), ..CommandLineOverlay::default() }),
+        "E --model: `m2` must be PROVIDER/MODEL, such as `anthropic/claude-sonnet-5-5`, without spaces; did you mean `mine/m2`?",
+    );
+    check(
+        World::new().var("OPENAI_API_KEY", "k").var("PERI_MODEL", "m2"),
+        "E environment variable PERI_MODEL: `m2` must be PROVIDER/MODEL, such as `anthropic/claude-sonnet-5-5`, without spaces; did you mean `openai/m2`?",
+    );
     check(
         World::new()
             .overlay(CommandLineOverlay { allowed_tools: vec!["Bash(a".to_owned()], ..CommandLineOverlay::default() }),

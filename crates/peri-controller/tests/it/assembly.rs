@@ -96,6 +96,8 @@ async fn mistakes_are_told_apart_and_leave_nothing() {
     assert!(matches!(error, ControllerError::Config(_)));
     let error = check(Settings::default(), params("project"), "absolute").await;
     assert!(matches!(error, ControllerError::RelativeCwd(_)));
+    let error = check(Settings::default(), params("/gone"), "/gone: ").await;
+    assert!(matches!(error, ControllerError::NoSuchCwd(_)));
     let stranger = LiteParams { agent: "stranger".to_owned(), ..params(CWD) };
     let error = check(Settings::default(), stranger, "stranger").await;
     assert!(matches!(error, ControllerError::UnknownAgent(_)));

@@ -68,6 +68,7 @@ async fn a_model_that_cannot_be_had_changes_nothing_and_says_why() {
         matches!(error, ControllerError::ModelName { .. }) && error.to_string().starts_with("`gpt` must be"),
         "{error}"
     );
+    assert_eq!(error.suggested_model(), None, "it could be of any provider");
     let error = refused("theirs/gpt").await;
     assert!(matches!(error, ControllerError::Config(ConfigError::UnknownProvider { .. })), "{error}");
     assert!(!error.wants_authentication());
@@ -77,6 +78,17 @@ async fn a_model_that_cannot_be_had_changes_nothing_and_says_why() {
     let mode = SettingChoice::PermissionMode(PermissionMode::Default);
     let settings = world.controller.change_session(id, mode).await.expect("a session that lives");
     assert_eq!(settings.model, "mine/some-model");
+}
+
+#[tokio::test]
+async fn a_bare_name_is_taken_for_one_of_the_only_provider() {
+    let world = World::new(Settings::default());
+    let id = session(&world).await;
+    for (choice, suggestion) in [("m2", Some("mine/m2")), ("a b", None), ("theirs/m2", Some("mine/theirs/m2"))] {
+        let choice = SettingChoice::Model(choice.to_owned());
+        let error = world.controller.change_session(id, choice).await.expect_err("no such model");
+        assert_eq!(error.suggested_model().as_deref(), suggestion, "{error}");
+    }
 }
 
 #[tokio::test]

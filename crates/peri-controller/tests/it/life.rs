@@ -69,6 +69,8 @@ async fn a_session_is_opened_in_its_own_directory() {
     world.controller.close_session(facts.session_id, DEADLINE).await.expect("it closes");
     let elsewhere = world.controller.load_session(params("/elsewhere"), facts.session_id).await;
     assert!(matches!(elsewhere.map(|_| ()), Err(ControllerError::OtherCwd { .. })));
+    let gone = world.controller.load_session(params("/gone"), facts.session_id).await;
+    assert!(matches!(gone.map(|_| ()), Err(ControllerError::NoSuchCwd(path)) if path == "/gone"));
     let by_link = world.controller.load_session(params("/link"), facts.session_id).await.expect("the same directory");
     assert_eq!(by_link.opened.facts.session_epoch.0, 2);
 }

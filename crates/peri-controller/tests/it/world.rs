@@ -168,7 +168,7 @@ impl TrustStore for Trust {
     }
 }
 
-/// `/link` leads to the project.
+/// `/link` leads to the project; besides it there is only `/elsewhere`.
 struct Links;
 
 #[async_trait::async_trait]
@@ -176,5 +176,9 @@ impl PathResolver for Links {
     async fn resolve(&self, _roots: &[String], cwd: &str, path: &str) -> ResolvedPath {
         let path = if path == "." { cwd } else { path };
         ResolvedPath { path: path.replace("/link", CWD), inside: true }
+    }
+
+    async fn is_directory(&self, path: &str) -> bool {
+        path == CWD || path == "/elsewhere"
     }
 }

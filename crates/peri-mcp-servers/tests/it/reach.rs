@@ -150,6 +150,10 @@ async fn the_resolver_judges_paths_as_the_tools_do() {
     let (root, outside) = (session.root.to_str().unwrap(), session.outside.to_str().unwrap());
     let resolver = WorkspacePathResolver::new(Some(session.outside.clone()), vec![session.outside.join("spill")]);
     std::fs::create_dir(session.outside.join("spill")).unwrap();
+    for (path, is_directory) in [("dir", true), ("out", true), ("dir/a.txt", false), ("none", false)] {
+        let path = session.root.join(path);
+        assert_eq!(resolver.is_directory(path.to_str().unwrap()).await, is_directory, "{path:?}");
+    }
     for (path, expected, inside) in [
         ("dir/a.txt", format!("{root}/dir/a.txt"), true),
         ("dir/../new/x", format!("{root}/new/x"), true),

@@ -24,7 +24,7 @@ use peri_acp_types::{
     NoticeKind, PermissionAnswer, PermissionMode, PermissionRequest, ToolArguments, ToolCall, ToolSpec,
 };
 use peri_agent::{CallVerdict, Contribution, Middleware, PendingCall, SessionScope};
-use peri_config::{PermissionRule, Sourced};
+use peri_config::{PermissionRule, RuleList, Sourced};
 use tokio::sync::watch;
 
 use judge::{Grounds, Question, Verdict, hidden_paths, judge};
@@ -76,12 +76,12 @@ impl ToolFilter {
 /// Keeps the rules that a user chose to have for good.
 #[async_trait::async_trait]
 pub trait RuleSink: Send + Sync {
-    /// Writes rules that allow. The session has them already. May be dropped when the turn is cancelled, and must then
+    /// Adds rules to that list. The session has them already. May be dropped when the turn is cancelled, and must then
     /// have written all or none.
     ///
     /// # Errors
     /// Why they could not be written, for the user.
-    async fn keep(&self, rules: &[PermissionRule]) -> Result<(), String>;
+    async fn keep(&self, list: RuleList, rules: &[PermissionRule]) -> Result<(), String>;
 }
 
 /// Judges every call of one session.
@@ -175,18 +175,16 @@ impl PermissionMiddleware {
             PermissionAnswer::AllowOnce => None,
             PermissionAnswer::AllowAlways => {
                 if !offered.is_empty() {
-                    self.learn(|rules| &mut rules.allow, &offered);
-                    if let Err(why) = self.sink.keep(&offered).await {
-                        pending.notices.push((NoticeKind::Configuration, not_kept(&offered, &why)));
-                    }
+                    self.learn(pending, RuleList::Allow, &offered).await;
                 }
                 None
             }
             PermissionAnswer::RejectOnce => Some(refusal::rejected(&subject)),
             PermissionAnswer::RejectAlways => {
-                // Several rules together were needed to allow it; one of them alone may be about harmless calls too.
+                // Several rules together were needed to allow it; one of them alone may be about harmless calls too. So
+                // nothing is written then, and this very call is rejected for as long as the session lasts.
                 match offered.as_slice() {
-                    [only] => self.learn(|rules| &mut rules.deny, std::slice::from_ref(only)),
+                    [_] => self.learn(pending, RuleList::Deny, &offered).await,
                     _ => drop(self.memory().rejected.insert(fingerprint(&pending.call))),
                 }
                 Some(refusal::rejected(&subject))
@@ -223,10 +221,22 @@ impl PermissionMiddleware {
         }
     }
 
-    fn learn(&self, list: impl FnOnce(&mut Rules) -> &mut Vec<Rule>, rules: &[PermissionRule]) {
+    /// Takes up rules for this session and for good; the user is told where the latter fails.
+    async fn learn(&self, pending: &mut PendingCall, list: RuleList, rules: &[PermissionRule]) {
+        self.take_up(list, rules);
+        if let Err(why) = self.sink.keep(list, rules).await {
+            pending.notices.push((NoticeKind::Configuration, not_kept(list, rules, &why)));
+        }
+    }
+
+    fn take_up(&self, list: RuleList, rules: &[PermissionRule]) {
         let mut memory = self.memory();
         let known = Arc::make_mut(&mut memory.rules);
-        list(known).extend(rules.iter().cloned().map(Rule::new));
+        let known = match list {
+            RuleList::Allow => &mut known.allow,
+            RuleList::Deny => &mut known.deny,
+        };
+        known.extend(rules.iter().cloned().map(Rule::new));
     }
 
     /// Whether the call would run without a question if these rules allowed what they mean.
@@ -284,9 +294,13 @@ impl Middleware for PermissionMiddleware {
     }
 }
 
-fn not_kept(rules: &[PermissionRule], why: &str) -> String {
+fn not_kept(list: RuleList, rules: &[PermissionRule], why: &str) -> String {
+    let what = match list {
+        RuleList::Allow => "allowed",
+        RuleList::Deny => "rejected",
+    };
     let rules: Vec<String> = rules.iter().map(|rule| format!("`{rule}`")).collect();
-    format!("allowed for this session only, since the rules could not be kept ({}): {why}", rules.join(", "))
+    format!("{what} for this session only, since the rules could not be kept ({}): {why}", rules.join(", "))
 }
 
 /// Carries out a verdict that is no question.

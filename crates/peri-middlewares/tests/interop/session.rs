@@ -13,7 +13,7 @@ use peri_acp_types::{
     SessionEpoch, SessionId, ToolArguments, ToolCall, ToolCallId, ToolOutput, TurnId,
 };
 use peri_agent::{Contribution, Middleware, PendingCall, SessionScope};
-use peri_config::PermissionRule;
+use peri_config::{PermissionRule, RuleList};
 use peri_middlewares::chain::{ChainConfig, ChainPorts, production};
 use peri_middlewares::mcp::{Link, http, stdio};
 use peri_middlewares::permission::RuleSink;
@@ -100,7 +100,7 @@ impl UserInteractionBroker for Obliging {
 
 #[async_trait::async_trait]
 impl RuleSink for Obliging {
-    async fn keep(&self, _rules: &[PermissionRule]) -> Result<(), String> {
+    async fn keep(&self, _list: RuleList, _rules: &[PermissionRule]) -> Result<(), String> {
         Ok(())
     }
 }

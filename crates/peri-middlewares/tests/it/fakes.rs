@@ -12,7 +12,7 @@ use peri_acp_types::{
     SessionEpoch, SessionId, ToolArguments, ToolCall, ToolCallId, ToolKind, ToolOrigin, ToolSpec, TurnId,
 };
 use peri_agent::{PendingCall, SessionScope};
-use peri_config::PermissionRule;
+use peri_config::{PermissionRule, RuleList};
 use peri_middlewares::permission::RuleSink;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -110,14 +110,17 @@ impl UserInteractionBroker for FakeBroker {
     }
 }
 
-/// Keeps what it is given.
+/// Keeps what it is given; rules that deny begin with `deny`.
 #[derive(Default)]
 pub struct FakeSink(pub Mutex<Vec<String>>);
 
 #[async_trait::async_trait]
 impl RuleSink for FakeSink {
-    async fn keep(&self, rules: &[PermissionRule]) -> Result<(), String> {
-        self.0.lock().unwrap().extend(rules.iter().map(PermissionRule::to_string));
+    async fn keep(&self, list: RuleList, rules: &[PermissionRule]) -> Result<(), String> {
+        self.0.lock().unwrap().extend(rules.iter().map(|rule| match list {
+            RuleList::Allow => rule.to_string(),
+            RuleList::Deny => format!("deny {rule}"),
+        }));
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use futures::FutureExt;
 use peri_acp_types::{NoticeKind, PermissionAnswer, PermissionMode, ToolOutput, ToolSpec};
 use peri_agent::{CallVerdict, Middleware, PendingCall};
-use peri_config::{Layer, Origin, PermissionRule};
+use peri_config::{Layer, Origin, PermissionRule, RuleList};
 use peri_middlewares::permission::{PermissionMiddleware, PermissionPolicy, PolicyRule, RuleSink};
 use serde_json::{Value, json};
 
@@ -414,7 +414,8 @@ async fn an_answer_counts_once_or_for_good() {
     begins(&desk.bash("a; b $X").await, "asked: ", "no rule can name it");
     begins(&desk.bash("a; b $X").await, "refused: ", "the call is remembered");
     assert_eq!(desk.asked(), 5);
-    assert_eq!(desk.sink.0.lock().unwrap().len(), 1);
+    // Where several rules would be needed, none is written.
+    assert_eq!(*desk.sink.0.lock().unwrap(), ["Bash(cargo test:*)", "deny Bash(cargo publish:*)"]);
 }
 
 #[tokio::test]
@@ -652,7 +653,7 @@ struct FullDisk;
 
 #[async_trait::async_trait]
 impl RuleSink for FullDisk {
-    async fn keep(&self, _rules: &[PermissionRule]) -> Result<(), String> {
+    async fn keep(&self, _list: RuleList, _rules: &[PermissionRule]) -> Result<(), String> {
         Err("cannot write /work/.peri/settings.local.json: no space left".to_owned())
     }
 }
@@ -660,7 +661,7 @@ impl RuleSink for FullDisk {
 #[tokio::test]
 async fn a_rule_that_could_not_be_kept_holds_for_the_session_and_the_user_is_told() {
     let broker = Arc::<FakeBroker>::default();
-    broker.answers.lock().unwrap().push_back(PermissionAnswer::AllowAlways);
+    broker.answers.lock().unwrap().extend([PermissionAnswer::AllowAlways, PermissionAnswer::RejectAlways]);
     let policy = PermissionPolicy::default();
     let middleware =
         PermissionMiddleware::new(&policy, broker.clone(), Arc::<FakePaths>::default(), Arc::new(FullDisk));
@@ -672,4 +673,12 @@ async fn a_rule_that_could_not_be_kept_holds_for_the_session_and_the_user_is_tol
     assert_eq!(middleware.before_call(&mut again).await, CallVerdict::Proceed);
     assert!(again.notices.is_empty());
     assert_eq!(broker.asked.lock().unwrap().len(), 1);
+
+    let mut rejected = pending(workspace_tool("Bash"), json!({"command": "cargo publish"}));
+    assert!(matches!(middleware.before_call(&mut rejected).await, CallVerdict::Refuse(_)));
+    let [(NoticeKind::Configuration, text)] = rejected.notices.as_slice() else { panic!("{:?}", rejected.notices) };
+    assert!(text.starts_with("rejected for this session only") && text.contains("no space left"), "{text}");
+    let mut again = pending(workspace_tool("Bash"), json!({"command": "cargo publish --dry-run"}));
+    assert!(matches!(middleware.before_call(&mut again).await, CallVerdict::Refuse(_)));
+    assert_eq!(broker.asked.lock().unwrap().len(), 2);
 }

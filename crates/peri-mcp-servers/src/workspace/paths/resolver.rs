@@ -49,4 +49,14 @@ impl PathResolver for WorkspacePathResolver {
             Err(Unfinished::Died) => ResolvedPath { path: path.to_owned(), inside: false },
         }
     }
+
+    async fn is_directory(&self, path: &str) -> bool {
+        // Its own entry `.` is found only by who may enter it.
+        let entry = Path::new(path).join(".");
+        match threads::run(move || entry.is_dir()).await {
+            Ok(found) => found,
+            Err(Unfinished::NoThread { work, .. }) => work(),
+            Err(Unfinished::Died) => false,
+        }
+    }
 }
