@@ -46,6 +46,13 @@ pub struct ListedModel {
     pub max_output_tokens: Option<u32>,
 }
 
+impl ListedModel {
+    /// True where that name means this model: its id, the id without a date, or either with `latest` for a date.
+    pub fn answers_to(&self, name: &str) -> bool {
+        is_name_of(name, &self.id)
+    }
+}
+
 /// Asks the endpoint for its models, in its own order. Takes no longer than 30 seconds; may be dropped.
 ///
 /// # Errors
@@ -84,21 +91,32 @@ pub(crate) async fn listed<W: Wire>(
 /// What the list says of the model; where it has one model only, it is that one, whatever it is called: local servers
 /// serve one and take any name for it.
 pub(crate) fn of_model(mut models: Vec<ListedModel>, model: &str) -> Option<ListedModel> {
-    let named = |listed: &ListedModel| is_name_of(model, &listed.id);
-    match models.iter().position(named) {
+    let exact = models.iter().position(|listed| listed.id == model);
+    match exact.or_else(|| models.iter().position(|listed| listed.answers_to(model))) {
         Some(place) => Some(models.swap_remove(place)),
         None if models.len() == 1 => models.pop(),
         None => None,
     }
 }
 
-/// True where the model is listed under that id: the same, or the same without its date or its tag.
-fn is_name_of(model: &str, id: &str) -> bool {
-    let rest = id.strip_prefix(model.strip_suffix("-latest").unwrap_or(model));
-    rest.is_some_and(|rest| match rest.strip_prefix('-') {
-        Some(date) => date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()),
-        None => matches!(rest, "" | ":latest"),
-    })
+fn is_name_of(name: &str, id: &str) -> bool {
+    let (name, undated) = (without_latest(name), without_latest(id));
+    name == undated || id.strip_prefix(name).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_date)
+}
+
+fn without_latest(name: &str) -> &str {
+    name.strip_suffix("-latest").or_else(|| name.strip_suffix(":latest")).unwrap_or(name)
+}
+
+/// `20250929` or `2025-09-29`.
+fn is_date(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = text.split('-').collect();
+    match parts.as_slice() {
+        [date] => date.len() == 8 && digits(date),
+        [year, month, day] => [year.len(), month.len(), day.len()] == [4, 2, 2] && parts.iter().all(|it| digits(it)),
+        _ => false,
+    }
 }
 
 async fn pages<W: Wire>(
@@ -311,6 +329,12 @@ mod tests {
         assert_eq!(found(&["m-1", "m-1-mini"], "m-1").as_deref(), Some("m-1"));
         assert_eq!(found(&["m-1-mini", "m-1-20250929"], "m-1").as_deref(), Some("m-1-20250929"));
         assert_eq!(found(&["x", "m-1-20250929"], "m-1-latest").as_deref(), Some("m-1-20250929"));
+        assert_eq!(found(&["m-1-20250929", "m-1"], "m-1").as_deref(), Some("m-1"), "the very name goes first");
+        assert_eq!(found(&["x", "m-1-2025-09-29"], "m-1").as_deref(), Some("m-1-2025-09-29"));
+        assert_eq!(found(&["x", "m-1-latest"], "m-1").as_deref(), Some("m-1-latest"));
+        assert_eq!(found(&["x", "qwen3"], "qwen3:latest").as_deref(), Some("qwen3"));
+        assert_eq!(found(&["m1", "m2"], "m"), None);
+        assert_eq!(found(&["m-1-2025-9-29", "m-1-2025092"], "m-1"), None);
         assert_eq!(found(&["x", "qwen3:latest"], "qwen3").as_deref(), Some("qwen3:latest"));
         assert_eq!(found(&["models/some.gguf"], "anything").as_deref(), Some("models/some.gguf"));
         assert_eq!(found(&["a", "b"], "c"), None);

@@ -114,7 +114,9 @@ Examples:
 
 pub const SESSIONS_SHOW: &str = "\
 Example:
-  peri sessions show 0197c2a0";
+  peri sessions show 0197c2a0
+
+Keys, headers and variables that the settings hold or name are replaced by [redacted], as in an export.";
 
 pub const SESSIONS_EXPORT: &str = "\
 Examples:

@@ -25,7 +25,7 @@ pub enum SessionsCommand {
         #[command(flatten)]
         store: StoreArg,
     },
-    /// Show the messages of a session
+    /// Show the messages of a session, without the secrets that the settings know
     #[command(after_help = help::SESSIONS_SHOW)]
     Show {
         /// The session's id; its beginning will do

@@ -7,7 +7,7 @@ use peri_acp_types::SessionId;
 use peri_acp_types::ports::ThreadStore;
 
 use super::question::{Consent, Question, is_agreed};
-use super::sessions::{Missing, list_line, resolve, store_failure};
+use super::sessions::{list_line, resolve, store_failure};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
@@ -30,7 +30,7 @@ pub async fn delete(
     let mut found: Vec<SessionId> = Vec::new();
     let mut shown = String::new();
     for id in ids {
-        let thread = resolve(store, id, Missing::IsAFailure).await?;
+        let thread = resolve(store, id).await?;
         if found.contains(&thread.meta.id) {
             continue;
         }

@@ -66,6 +66,8 @@ fn page_name(command: &Command) -> String {
 fn render(command: Command) -> io::Result<String> {
     let name = page_name(&command);
     let mut bytes = Vec::new();
-    Man::new(command).title(name.to_uppercase()).render(&mut bytes)?;
+    // Commands below `peri` have no version of their own.
+    let source = format!("peri {}", env!("CARGO_PKG_VERSION"));
+    Man::new(command).title(name.to_uppercase()).source(source).render(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

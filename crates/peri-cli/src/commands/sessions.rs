@@ -1,7 +1,8 @@
 //! `peri sessions list|show`: stored sessions, read and never opened.
 //!
-//! Owns: how a list and a transcript look, and how a session is found by the beginning of its id. Must not: open a session: that takes it away from a process that runs it, and
-//! would want a model. Invariant: nothing here writes to the store.
+//! Owns: how a list and a transcript look, and how a session is found by the beginning of its id. Must not: open a
+//! session: that takes it away from a process that runs it, and would want a model. Invariants: nothing here writes to the
+//! store; no secret that the settings know is shown with a transcript.
 
 use peri_acp_types::ports::{ThreadQuery, ThreadStore};
 use peri_acp_types::{SessionId, StoreError, Thread, ThreadMeta};
@@ -9,10 +10,11 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::redaction::Redaction;
 use super::transcript;
 use crate::args::ReportFormat;
 use crate::console::one_line;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// Sessions that are asked of the store at a time.
 const PAGE: usize = 200;
@@ -38,16 +40,12 @@ pub async fn list(
     })
 }
 
-/// The messages of the session whose id begins so.
-///
-/// # Errors
-/// A [`Failure`] where there is no such session, more than one, or it cannot be read.
-pub async fn show(store: &dyn ThreadStore, id: &str, format: ReportFormat) -> Result<String, Failure> {
-    let thread = resolve(store, id, Missing::IsAUsageError).await?;
-    Ok(match format {
-        ReportFormat::Text => transcript::text(&thread, &describe_lines(&thread)),
-        ReportFormat::Json => pretty(&whole(&thread)),
-    })
+/// The messages of a session.
+pub fn show(thread: &Thread, format: ReportFormat, redaction: &Redaction) -> String {
+    match format {
+        ReportFormat::Text => redaction.text(&transcript::text(thread, &describe_lines(thread))),
+        ReportFormat::Json => pretty(&redaction.value(whole(thread))),
+    }
 }
 
 /// Everything of a thread.
@@ -58,30 +56,22 @@ pub fn whole(thread: &Thread) -> Value {
     shown
 }
 
-/// What it is that a session is not there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Missing {
-    /// It was to be shown.
-    IsAUsageError,
-    /// Something was to be done to it.
-    IsAFailure,
-}
-
 /// The session whose id begins so.
 ///
 /// # Errors
 /// A [`Failure`] where there is no such session, more than one, or it cannot be read.
-pub async fn resolve(store: &dyn ThreadStore, id: &str, missing: Missing) -> Result<Thread, Failure> {
+pub async fn resolve(store: &dyn ThreadStore, id: &str) -> Result<Thread, Failure> {
     let named = async {
         match id.trim().parse() {
             Ok(id) => load(store, id).await,
             Err(_) => load(store, find(store, id).await?).await,
         }
     };
-    named.await.map_err(|not_found| match (not_found, missing) {
-        (NotFound::Unknown, Missing::IsAUsageError) => unknown(id),
-        (NotFound::Unknown, Missing::IsAFailure) => Failure { exit: Exit::Failure, ..unknown(id) },
-        (NotFound::Failed(failure), _) => failure,
+    named.await.map_err(|not_found| match not_found {
+        NotFound::Unknown => {
+            Failure::run(format!("there is no session {id}")).hint("peri sessions list --all shows those there are")
+        }
+        NotFound::Failed(failure) => failure,
     })
 }
 
@@ -125,10 +115,6 @@ async fn newest(store: &dyn ThreadStore, cwd: Option<&str>, limit: usize) -> Res
         }
     }
     Ok(sessions)
-}
-
-fn unknown(id: &str) -> Failure {
-    Failure::usage(format!("there is no session {id}")).hint("peri sessions list --all shows those there are")
 }
 
 /// A store that failed, and where to look.

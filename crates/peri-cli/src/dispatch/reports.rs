@@ -11,7 +11,6 @@ use crate::args::{ConfigCommand, CwdArg, DoctorArgs, ManArgs, ModelsArgs, Sessio
 use crate::commands::config::{Lookup, Report};
 use crate::commands::question::Consent;
 use crate::commands::redaction::Redaction;
-use crate::commands::sessions::Missing;
 use crate::commands::{delete, export, man, models, paths, sessions, trust};
 use crate::composition::offered::ModelAccess;
 use crate::composition::{Environment, PlaceChoice, Places, existing_store, overlay, sources};
@@ -54,9 +53,12 @@ async fn sessions_in(
             let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
             sessions::list(store, cwd.as_deref(), limit, format.output_format).await?
         }
-        SessionsCommand::Show { id, format, .. } => sessions::show(store, id, format.output_format).await?,
+        SessionsCommand::Show { id, format, .. } => {
+            let thread = sessions::resolve(store, id).await?;
+            sessions::show(&thread, format.output_format, &redaction(places, &thread.meta.cwd).await?)
+        }
         SessionsCommand::Export { id, output_format, output, .. } => {
-            let thread = sessions::resolve(store, id, Missing::IsAUsageError).await?;
+            let thread = sessions::resolve(store, id).await?;
             let document = export::document(&thread, *output_format, &redaction(places, &thread.meta.cwd).await?);
             match output {
                 None => document,
@@ -82,7 +84,7 @@ async fn redaction(places: &Places, workspace: &str) -> Result<Redaction, Failur
         Ok(resolution) => Ok(Redaction::of(&resolution.settings, |name| places.environment().var(name))),
         Err(error) => {
             Err(Failure::usage(format!("the settings tell which texts are secret, and cannot be read: {error}"))
-                .hint("mend them (peri config check), then export"))
+                .hint("mend them first: peri config check"))
         }
     }
 }

@@ -51,13 +51,18 @@ fn accepted(key: &Option<String>) -> Finding {
 fn on_the_list(model: &ModelRef, listed: &[ListedModel]) -> Finding {
     let name = model.model();
     let is_exact = |listed: &&ListedModel| listed.id == name;
-    let is_alike = |listed: &&ListedModel| listed.id.starts_with(name);
+    let is_alike = |listed: &&ListedModel| listed.answers_to(name);
     match (listed.iter().find(is_exact), listed.iter().find(is_alike), listed) {
         (Some(_), _, _) => Finding::ok("model", format!("{model} is there")),
         (None, Some(alike), _) => Finding::ok("model", format!("{model} is there, as {}", alike.id)),
-        (None, None, [only]) => Finding::ok(
+        (None, None, [only]) => Finding::warning(
             "model",
-            format!("{model} is not the listed name ({}); an endpoint with one model often takes any", only.id),
+            format!("the endpoint lists only {}, not {name}", only.id),
+            format!(
+                "a server with one model often takes any name for it; if this one does not, choose {}/{}",
+                model.provider(),
+                only.id
+            ),
         ),
         (None, None, _) => Finding::warning(
             "model",

@@ -79,16 +79,18 @@ struct Run<'a> {
     summary: Summary,
     denials: Denials,
     session: Option<SessionMeta>,
+    /// What was heard before the session had begun: shown after its first line.
+    early: Vec<Happening>,
     /// The worst of the turns so far; None before the first has ended.
     exit: Option<Exit>,
 }
 
 impl Listener for Run<'_> {
     async fn hear(&mut self, message: FromAgent) {
-        if let Some(happening) = Happening::of(message) {
-            self.summary.observe(&happening);
-            self.denials.observe(&happening);
-            self.screen.show(&happening).await;
+        match (Happening::of(message), &self.session) {
+            (Some(happening), Some(_)) => self.show(&happening).await,
+            (Some(happening), None) => self.early.push(happening),
+            (None, _) => {}
         }
     }
 }
@@ -96,7 +98,19 @@ impl Listener for Run<'_> {
 impl<'a> Run<'a> {
     fn new(screen: Screen<'a>) -> Run<'a> {
         let (summary, denials) = (Summary::start(), Denials::default());
-        Run { screen, summary, denials, session: None, exit: None }
+        Run { screen, summary, denials, session: None, early: Vec::new(), exit: None }
+    }
+
+    async fn show(&mut self, happening: &Happening) {
+        self.summary.observe(happening);
+        self.denials.observe(happening);
+        self.screen.show(happening).await;
+    }
+
+    async fn show_early(&mut self) {
+        for happening in std::mem::take(&mut self.early) {
+            self.show(&happening).await;
+        }
     }
 
     /// Answers one message after the other. The session is opened with the first, so that an input without any leaves none.
@@ -191,6 +205,7 @@ impl<'a> Run<'a> {
             self.screen.notice(&format!("this session works in {}", session.cwd)).await;
         }
         self.screen.begin(&session).await;
+        self.show_early().await;
         Ok(session)
     }
 

@@ -47,7 +47,7 @@ impl StreamJson {
                 "subtype": "init",
                 "cwd": session.cwd,
                 "tools": session.tools,
-                "mcp_servers": [],
+                "mcp_servers": mcp_servers(&session.tools),
                 "model": session.model,
                 "permissionMode": permission_mode(&session.permission_mode),
                 "slash_commands": [],
@@ -115,6 +115,19 @@ pub fn control_response(request_id: &str, outcome: Result<(), String>) -> Value 
         Err(reason) => json!({"subtype": "error", "request_id": request_id, "error": reason}),
     };
     json!({"type": "control_response", "response": response})
+}
+
+/// The servers whose tools the session has, in their order. One that did not start has none, and is told of by a notice.
+fn mcp_servers(tools: &[String]) -> Vec<Value> {
+    let mut names: Vec<&str> = Vec::new();
+    for tool in tools {
+        let server = tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+        match server {
+            Some((server, _)) if !names.contains(&server) => names.push(server),
+            Some(_) | None => {}
+        }
+    }
+    names.into_iter().map(|name| json!({"name": name, "status": "connected"})).collect()
 }
 
 /// The word that these programs know.

@@ -62,6 +62,58 @@ fn permission_is_asked_for_and_the_answer_counts() {
 }
 
 #[test]
+fn what_is_rejected_for_good_is_rejected_in_the_next_session_too() {
+    let model = FakeModelServer::start(Script::by_history([
+        Answer::new().tool_use("toolu_1", "Bash", &json!({"command": "touch made"})),
+        Answer::new().text("Done."),
+    ]));
+    let sandbox = Sandbox::with_model(&model.base_url());
+    let questions = |kind: &'static str| {
+        let mut client = Client::initialized(sandbox.peri(["acp"]));
+        client.permission = kind;
+        let session = client.new_session(&sandbox.canonical_work());
+        client.prompt(&session, "make it");
+        client.hang_up();
+        let (run, heard) = client.finish();
+        run.code(0);
+        heard.iter().filter(|message| message["method"] == "session/request_permission").count()
+    };
+    assert_eq!(questions("reject_always"), 1);
+    let local = std::fs::read(sandbox.work().join(".peri/settings.local.json")).expect("a file");
+    let local: Value = serde_json::from_slice(&local).expect("JSON");
+    assert_eq!(local["permissions"]["deny"], json!(["Bash(touch made)"]));
+    assert_eq!(questions("allow_once"), 0, "the rule decides");
+    assert!(!sandbox.work().join("made").exists());
+}
+
+#[test]
+fn a_session_wants_a_directory_that_is_there() {
+    let model = hello();
+    let sandbox = Sandbox::with_model(&model.base_url());
+    let folder = sandbox.work().join("folder");
+    std::fs::create_dir(&folder).expect("a folder");
+    let mut client = Client::initialized(sandbox.peri(["acp"]));
+    let cwd = folder.to_str().expect("UTF-8").to_owned();
+    let session = client.new_session(&cwd);
+    client.prompt(&session, "hi");
+    client.call("session/close", json!({"sessionId": session}));
+    std::fs::remove_dir(&folder).expect("it is empty");
+    for as_file in [false, true] {
+        if as_file {
+            sandbox.write(&folder, "a file");
+        }
+        for method in ["session/new", "session/load", "session/resume"] {
+            let answer = client.call(method, json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+            assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+            assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains(&cwd)), "{answer}");
+        }
+    }
+    client.hang_up();
+    client.finish().0.code(0);
+    sandbox.peri(["sessions", "show", &session]).run().code(0).stdout_has("Hello.");
+}
+
+#[test]
 fn options_hold_for_every_session() {
     let model = writing();
     let sandbox = Sandbox::with_model(&model.base_url());

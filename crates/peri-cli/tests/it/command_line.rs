@@ -54,7 +54,6 @@ fn what_cannot_have_an_effect_is_refused_with_a_hint() {
     check_usage(&["-p", "--include-partial-messages", "x"], &["hint: add --output-format stream-json"]);
     check_usage(&["-p", "--cwd", "/no/such/directory", "x"], &["/no/such/directory", "hint:"]);
     check_usage(&["-p", "--config-file", "nowhere.json", "x"], &["nowhere.json"]);
-    check_usage(&["sessions", "show", "0197"], &["no session 0197", "hint:"]);
     check_usage(&["__supervise"], &["not for use"]);
 }
 
@@ -108,6 +107,8 @@ fn manual_pages() {
     let sandbox = Sandbox::new();
     sandbox.peri(["man"]).run().code(0).stdout_has(".TH PERI 1").stdout_has("permission");
     sandbox.peri(["man", "sessions", "export"]).run().code(0).stdout_has(".TH PERI-SESSIONS-EXPORT 1");
+    let version = format!(".TH PERI-ACP 1  \"peri {}\"", env!("CARGO_PKG_VERSION"));
+    sandbox.peri(["man", "acp"]).run().code(0).stdout_has(&version);
     sandbox.peri(["man", "sesions"]).run().code(2).stderr_has("no command sesions").stderr_has("sessions");
     let run = sandbox.peri(["man", "--output-dir", "share/man1"]).run();
     run.code(0).stdout_has("peri.1").stdout_has("peri-sessions-list.1");

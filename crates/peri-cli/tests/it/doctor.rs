@@ -104,6 +104,26 @@ fn a_model_that_is_not_on_the_list_is_a_warning() {
     let run = sandbox.peri(["doctor", "--output-format", "json", "--model", "mine/absent"]).run();
     run.code(0);
     check_area(&run, "model", "warning", "mine/absent is not on the endpoint's list");
+    let run = sandbox.peri(["doctor", "--output-format", "json", "--model", "mine/some"]).run();
+    check_area(&run, "model", "warning", "mine/some is not on the endpoint's list");
+}
+
+#[test]
+fn a_name_that_the_list_has_with_a_date_is_there() {
+    let list = json!({"data": [{"id": "some-model-20250929"}, {"id": "some-model-mini"}]});
+    let model = FakeModelServer::start(Script::in_order([Answer::new()]).with_models(&list));
+    let sandbox = Sandbox::with_model(&model.base_url());
+    let run = examine(&sandbox);
+    check_area(&run, "model", "ok", "mine/some-model is there, as some-model-20250929");
+}
+
+#[test]
+fn an_only_model_of_another_name_is_a_warning() {
+    let list = json!({"data": [{"id": "some-model-mini"}]});
+    let model = FakeModelServer::start(Script::in_order([Answer::new()]).with_models(&list));
+    let sandbox = Sandbox::with_model(&model.base_url());
+    let run = examine(&sandbox);
+    check_area(&run, "model", "warning", "the endpoint lists only some-model-mini");
 }
 
 #[test]

@@ -52,6 +52,39 @@ fn check_result(run: &Finished<'_>, result: &Value, text: &str) {
         .check(result["session_id"].as_str().is_some_and(|id| id.len() == 36), "there is a session id");
 }
 
+/// A server over standard streams, with one tool.
+const SEARCHING_SERVER: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"search","inputSchema":{"type":"object"}},{"name":"read","inputSchema":{"type":"object"}}]}' ;;
+    *) result='{}' ;;
+  esac
+  if [ -n "$id" ]; then printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"; fi
+done
+"#;
+
+#[test]
+fn servers_that_are_connected_are_named_at_the_start() {
+    let model = FakeModelServer::start(Script::repeating_last([hello()]));
+    let sandbox = Sandbox::with_model(&model.base_url());
+    sandbox.write_user_settings(&json!({
+        "model": "mine/some-model",
+        "providers": {"mine": {"protocol": "anthropic", "baseUrl": model.base_url(), "apiKeyEnv": "MY_KEY"}},
+        "mcpServers": {
+            "docs": {"command": "sh", "args": ["-c", SEARCHING_SERVER]},
+            "absent": {"command": "no-such-program-here"},
+        },
+    }));
+    let run = sandbox.peri(["-p", "hi", "--output-format", "stream-json"]).run();
+    let lines = run.code(0).json_lines();
+    run.check(lines[0]["mcp_servers"] == json!([{"name": "docs", "status": "connected"}]), "the one that is connected");
+    run.check(lines[1]["subtype"] == "notice", "what was found on the way comes after the first line")
+        .check(lines[1]["text"].as_str().is_some_and(|text| text.contains("`absent`")), "it tells of the other")
+        .check(lines[1]["session_id"] == lines[0]["session_id"], "it is of the session");
+}
+
 #[test]
 fn a_text_turn() {
     let model = FakeModelServer::start(Script::repeating_last([hello()]));

@@ -222,7 +222,7 @@ impl Stage {
         }
         match run.status.code() {
             Some(0) if run.stderr.is_empty() => Ok(Some(run.json())),
-            Some(2) if run.stderr.contains(&format!("there is no session {ID}")) => Ok(None),
+            Some(1) if run.stderr.contains(&format!("there is no session {ID}")) => Ok(None),
             _ => Err(format!("the session is not shown: {}\n{}", run.status, run.stderr)),
         }
     }

@@ -30,8 +30,8 @@ fn stored(model: &FakeModelServer) -> Sandbox {
 fn a_session_is_exported_whole_and_without_secrets() {
     let model = leaking();
     let sandbox = stored(&model);
-    let shown = sandbox.peri(["sessions", "show", ID, "--output-format", "json"]).run();
-    shown.check(shown.stdout.contains("sk-test-secret"), "the store has what the tool read");
+    let told = model.requests().pop().expect("a request").json.to_string();
+    assert!(told.contains("sk-test-secret"), "the session has what the tool read");
     let run = sandbox.peri(["sessions", "export", "7e57"]).env("ANTHROPIC_API_KEY", Some("sk-ant-elsewhere")).run();
     let document = run.code(0).json();
     run.check(!run.stdout.contains("elsewhere"), "a usual variable counts, though the settings do not name it");
@@ -69,11 +69,23 @@ fn an_export_goes_to_a_file_that_only_its_owner_reads() {
 }
 
 #[test]
+fn a_session_is_shown_without_secrets_too() {
+    let model = leaking();
+    let sandbox = stored(&model);
+    for format in ["text", "json"] {
+        let run = sandbox.peri(["sessions", "show", ID, "--output-format", format]).run();
+        run.code(0).stdout_has("key [redacted] and").check(!run.stdout.contains("sk-test-secret"), "no secret");
+    }
+}
+
+#[test]
 fn settings_that_cannot_be_read_hold_an_export_back() {
     let model = leaking();
     let sandbox = stored(&model);
     sandbox.write(&sandbox.user_settings(), "{");
-    sandbox.peri(["sessions", "export", ID]).run().code(2).stdout_is("").stderr_has("secret").stderr_has("hint:");
+    for action in ["export", "show"] {
+        sandbox.peri(["sessions", action, ID]).run().code(2).stdout_is("").stderr_has("secret").stderr_has("hint:");
+    }
 }
 
 #[test]
@@ -89,7 +101,9 @@ fn a_session_is_deleted_only_when_that_is_agreed_to() {
     sandbox.peri(["sessions", "show", ID]).run().code(0);
     let run = sandbox.peri(["sessions", "delete", "-y", ID, ID]).run();
     run.code(0).stdout_is(&format!("deleted {ID}\n"));
-    sandbox.peri(["sessions", "show", ID]).run().code(2);
+    for action in ["show", "export"] {
+        sandbox.peri(["sessions", action, ID]).run().code(1).stderr_has("no session").stderr_has("hint:");
+    }
     sandbox.peri(["sessions", "show", OTHER]).run().code(0);
     sandbox.peri(["sessions", "delete", "-y", ID]).run().code(1).stderr_has("no session");
 }
@@ -112,6 +126,6 @@ fn a_session_that_runs_elsewhere_is_deleted_and_stays_so() {
 fn without_a_file_of_sessions_none_is_made() {
     let sandbox = Sandbox::new();
     sandbox.peri(["sessions", "delete", "-y", ID]).run().code(1);
-    sandbox.peri(["sessions", "export", ID]).run().code(2);
+    sandbox.peri(["sessions", "export", ID]).run().code(1);
     assert!(!sandbox.data_dir().exists());
 }
