@@ -3,7 +3,7 @@
 //! Owns: which secrets are known: those that the settings hold or name. Must not: guess; what a tool printed besides them
 //! stays. Invariant: no known secret of eight bytes or more is in a value that went through here.
 
-use peri_acp_types::ports::{HeaderValue, McpTransport, Secret};
+use peri_acp_types::ports::Secret;
 use peri_config::{ApiKey, Settings};
 use serde_json::Value;
 
@@ -16,8 +16,8 @@ pub struct Redaction {
 }
 
 impl Redaction {
-    /// All that these settings hold: keys and headers of providers, variables for tools, variables and
-    /// headers of MCP servers. The usual variables for keys count too, whatever the settings say.
+    /// All that these settings hold: keys and headers of providers, variables for tools, what MCP servers are given, each
+    /// part by itself where one could be repeated so. The usual variables for keys count too, whatever the settings say.
     pub fn of(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Redaction {
         let mut secrets: Vec<Secret> = settings.env.values().cloned().collect();
         secrets.extend(KEY_VARIABLES.into_iter().filter_map(variable).map(|key| Secret::new(key.trim())));
@@ -31,13 +31,7 @@ impl Redaction {
                 ApiKey::Variable { value: None, .. } | ApiKey::None => {}
             }
         }
-        for server in settings.mcp_servers.values() {
-            match &server.value.transport {
-                McpTransport::Stdio { env, .. } => secrets.extend(env.values().cloned()),
-                McpTransport::Http { headers, .. } => secrets.extend(headers.iter().filter_map(secret_header)),
-                McpTransport::Builtin(_) => {}
-            }
-        }
+        secrets.extend(settings.mcp_servers.values().flat_map(|server| server.value.secrets()));
         // The longest first: one may be a part of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
         Redaction { secrets }
@@ -58,12 +52,5 @@ impl Redaction {
             }
             other => other,
         }
-    }
-}
-
-fn secret_header((_, value): &(String, HeaderValue)) -> Option<Secret> {
-    match value {
-        HeaderValue::Secret(secret) => Some(secret.clone()),
-        HeaderValue::Plain(_) => None,
     }
 }

@@ -7,6 +7,7 @@ mod document;
 mod file;
 mod name;
 mod read;
+mod secrets;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,8 +20,9 @@ pub(crate) use file::read_mcp_file;
 pub(crate) use name::is_server_name;
 use read::{check_argument, check_command, check_header_value, check_url};
 pub(crate) use read::{read_mcp, read_servers};
+use secrets::secrets_of_variable;
 
-use crate::expand::{FillError, Variables, fill};
+use crate::expand::{FillError, Variables, fill, variables_in};
 use crate::path::{Path, shown_text};
 
 /// What a server's texts may come to with their variables filled in, in bytes.
@@ -37,6 +39,8 @@ pub struct McpServer {
     /// False: it is configured, but not to be started, since it is switched off or (reported) lacks a variable.
     pub enabled: bool,
     written: McpServerDocument,
+    /// What must not be shown of what is said about it.
+    secrets: Vec<Secret>,
 }
 
 /// Why a server cannot be used.
@@ -62,17 +66,20 @@ impl McpServer {
         written: McpServerDocument,
         variable: Variables<'_>,
     ) -> (McpServer, Vec<ServerFault>) {
-        let as_written =
-            |written| McpServer { transport: Texts::as_written().transport(name, &written), enabled: false, written };
-        if !written.is_enabled() {
-            return (as_written(written), Vec::new());
+        // Those of a server that is off count too: it may have run before.
+        let mut texts =
+            Texts { variable: Some(variable), room: MAX_FILLED_BYTES, secrets: BTreeMap::new(), faults: Vec::new() };
+        let filled = texts.transport(name, &written);
+        let Texts { secrets, faults, .. } = texts;
+        let mut secrets: Vec<Secret> = secrets.into_values().flatten().collect();
+        secrets.extend(McpServer::secrets_of(&filled));
+        let is_wanted = written.is_enabled();
+        if is_wanted && faults.is_empty() {
+            return (McpServer { transport: filled, enabled: true, written, secrets }, faults);
         }
-        let mut texts = Texts { variable: Some(variable), room: MAX_FILLED_BYTES, faults: Vec::new() };
-        let transport = texts.transport(name, &written);
-        match texts.faults.is_empty() {
-            true => (McpServer { transport, enabled: true, written }, Vec::new()),
-            false => (as_written(written), texts.faults),
-        }
+        let transport = Texts::as_written().transport(name, &written);
+        let faults = if is_wanted { faults } else { Vec::new() };
+        (McpServer { transport, enabled: false, written, secrets }, faults)
     }
 }
 
@@ -91,12 +98,14 @@ struct Texts<'a> {
     variable: Option<Variables<'a>>,
     /// Bytes that they may still take.
     room: usize,
+    /// What the variables hold that they name, by name: one that is named often counts once.
+    secrets: BTreeMap<String, Vec<Secret>>,
     faults: Vec<ServerFault>,
 }
 
 impl Texts<'_> {
     fn as_written() -> Texts<'static> {
-        Texts { variable: None, room: 0, faults: Vec::new() }
+        Texts { variable: None, room: 0, secrets: BTreeMap::new(), faults: Vec::new() }
     }
 
     fn transport(&mut self, name: &str, written: &McpServerDocument) -> McpTransport {
@@ -122,6 +131,12 @@ impl Texts<'_> {
     /// The text filled in, or (reported) an empty one.
     fn filled(&mut self, path: &Path<'_>, text: &str, check: Check) -> String {
         let Some(variable) = self.variable else { return text.to_owned() };
+        for name in variables_in(text) {
+            if !self.secrets.contains_key(name) {
+                let held = variable(name).map(|value| secrets_of_variable(name, &value));
+                self.secrets.insert(name.to_owned(), held.unwrap_or_default());
+            }
+        }
         match fill(text, variable, &mut self.room) {
             Ok(filled) => match check(&filled) {
                 Ok(()) => return filled,

@@ -334,6 +334,35 @@ fn servers_are_displayed_without_secrets() {
     assert!(!format!("{found:?}").contains("geheim"));
 }
 
+/// What must not be shown of the only server of a file.
+#[track_caller]
+fn check_secrets(server: &str, expect: &[&str]) {
+    let world = trusted()
+        .var("TOKEN", "geheim-variable")
+        .var("HOME", "/home/someone")
+        .file(MCP, format!(r#"{{"mcpServers": {{"a": {server}}}}}"#));
+    let found = world.loaded().settings.mcp_servers;
+    let mut secrets: Vec<String> = found["a"].value.secrets().map(|secret| secret.reveal().to_owned()).collect();
+    secrets.sort();
+    secrets.dedup();
+    assert_eq!(secrets, expect, "{server}");
+}
+
+#[test]
+fn secrets_are_known_whole_and_in_parts() {
+    check_secrets(
+        r#"{"url": "https://h", "headers": {"A": "Bearer ${TOKEN}"}}"#,
+        &["Bearer geheim-variable", "geheim-variable"],
+    );
+    check_secrets(r#"{"url": "https://h", "headers": {"A": "Basic geheimes"}}"#, &["Basic geheimes", "geheimes"]);
+    check_secrets(r#"{"command": "c", "env": {"A": "pre-${TOKEN}"}}"#, &["geheim-variable", "pre-geheim-variable"]);
+    check_secrets(r#"{"command": "c", "args": ["x:${TOKEN}", "${HOME}/docs"]}"#, &["geheim-variable"]);
+    check_secrets(r#"{"url": "https://h/${TOKEN}/mcp"}"#, &["geheim-variable"]);
+    // Off here, it may have run elsewhere.
+    check_secrets(r#"{"command": "c", "args": ["${TOKEN}"], "disabled": true}"#, &["geheim-variable"]);
+    check_secrets(r#"{"command": "c", "args": ["${TOKEN}", "${NOWHERE}"]}"#, &["geheim-variable"]);
+}
+
 #[test]
 fn what_variables_hold_is_bounded() {
     let world = trusted()

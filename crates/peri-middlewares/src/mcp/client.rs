@@ -22,6 +22,7 @@ use super::content::{output_of, text_of};
 use super::handler::SessionHandler;
 use super::health::Health;
 use super::link::LOST;
+use super::redaction::Redaction;
 use super::transport::DuplexTransport;
 use super::{
     HostWord, ListedPrompt, ListedTool, MAX_PROMPTS, MAX_TOOLS, McpFailure, McpPorts, PromptArgument, Started,
@@ -57,7 +58,11 @@ impl Connection {
         ports: &McpPorts,
         health: Arc<Health>,
     ) -> Result<Started, McpFailure> {
-        let failed = |reason: String| McpFailure::Start { server: server.name.clone(), reason: shortened(&reason) };
+        let redaction = Redaction::of(&server.transport);
+        let failed = |reason: String| McpFailure::Start {
+            server: server.name.clone(),
+            reason: shortened(&redaction.text(&reason)),
+        };
         let calls = watch::Sender::new(0);
         let handler = SessionHandler {
             server: server.name.clone(),
@@ -67,7 +72,7 @@ impl Connection {
             health: health.clone(),
             calls: calls.subscribe(),
         };
-        let transport = DuplexTransport::new(duplex, health.clone(), ports.clock.clone());
+        let transport = DuplexTransport::new(duplex, redaction.clone(), health.clone(), ports.clock.clone());
         let service = serve_client_with_lifecycle(handler, transport, ClientLifecycleMode::Initialize)
             .await
             .map_err(|error| failed(words_for_start(error)))?;
@@ -87,6 +92,7 @@ impl Connection {
             }),
             None => Vec::new(),
         };
+        complaints.extend(health.take_unusable().map(|what| format!("MCP server `{}` {what}", server.name)));
         let service = tokio::sync::Mutex::new(Some(service));
         let connection = Connection { server: server.name.clone(), peer, service, health, calls };
         Ok(Started { connection, tools, prompts, complaints })
@@ -177,6 +183,7 @@ impl Drop for RunningCall<'_> {
 async fn list_tools(peer: &rmcp::Peer<RoleClient>, health: &Health) -> Result<Vec<ListedTool>, ServiceError> {
     let mut tools = Vec::new();
     for _list in 0..MAX_LISTS {
+        health.forget_unusable();
         tools = list_tools_once(peer).await?;
         if !health.take_changed_tools() {
             break;

@@ -4,7 +4,7 @@
 //! reaches the model; the ways to servers that are processes ([`stdio`]) or speak HTTP ([`http`]). Must not: judge a call
 //! or implement a tool.
 //! Invariants: the list of tools is made once and stays; a server that fails, hangs or talks rubbish costs its own tools
-//! and one clear notice or result, never those of another.
+//! and one clear notice or result, never those of another; no notice and no error repeats a secret that a server was given.
 
 mod arguments;
 #[cfg(not(target_arch = "wasm32"))]
@@ -26,6 +26,9 @@ mod link;
 mod name;
 mod pool;
 mod prompt;
+mod redaction;
+#[cfg(not(target_arch = "wasm32"))]
+mod screen;
 pub mod stdio;
 #[cfg(not(target_arch = "wasm32"))]
 mod transport;
@@ -34,7 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::{Either, join_all, select};
-use peri_acp_types::ports::{Clock, McpConnector, McpServerSpec, UserInteractionBroker};
+use peri_acp_types::ports::{Clock, McpConnectError, McpConnector, McpServerSpec, UserInteractionBroker};
 use peri_acp_types::{Content, NoticeKind, ToolArguments, ToolDetails, ToolOrigin, ToolOutput, ToolSpec};
 use peri_agent::{Contribution, Middleware, PendingCall, SessionScope};
 use peri_config::DEFAULT_MCP_TOOL_SCHEMA_BUDGET;
@@ -43,6 +46,7 @@ use crate::permission::ToolFilter;
 use client::Connection;
 use health::Health;
 use pool::{Pool, PooledTool};
+use redaction::Redaction;
 
 pub use link::Link;
 pub use name::external_tool_name;
@@ -131,11 +135,21 @@ struct HostWord<'a> {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 enum McpFailure {
     #[error("{0}")]
-    Connect(#[from] peri_acp_types::ports::McpConnectError),
+    Connect(#[from] McpConnectError),
     #[error("MCP server `{server}` did not start: {reason}")]
     Start { server: String, reason: String },
     #[error("MCP server `{server}` was not ready within {} s", limit.as_secs())]
     Slow { server: String, limit: Duration },
+}
+
+/// What kept a server from being reached may quote it, or the settings.
+fn without_secrets(error: McpConnectError, server: &McpServerSpec) -> McpConnectError {
+    match error {
+        McpConnectError::Failed { server: name, reason } => {
+            McpConnectError::Failed { server: name, reason: Redaction::of(&server.transport).text(&reason) }
+        }
+        unsupported @ McpConnectError::Unsupported { .. } => unsupported,
+    }
 }
 
 /// Serves one session.
@@ -168,7 +182,7 @@ impl McpMiddleware {
     async fn start(&self, server: &McpServerSpec, session: &SessionScope) -> Result<Started, String> {
         let health = Arc::new(Health::default());
         let starting = Box::pin(async {
-            let duplex = self.ports.connector.open(server).await?;
+            let duplex = self.ports.connector.open(server).await.map_err(|error| without_secrets(error, server))?;
             Connection::start(server, session, duplex, &self.ports, health.clone()).await
         });
         let started = match select(starting, self.ports.clock.sleep(START_LIMIT)).await {

@@ -11,6 +11,7 @@ use peri_acp_types::{CommandSpec, ToolKind, ToolOrigin, ToolSpec};
 use super::client::Connection;
 use super::name::external_tool_name;
 use super::prompt;
+use super::redaction::Redaction;
 use super::{ListedPrompt, ListedTool, MAX_PROMPTS, MAX_TOOLS, Started};
 use crate::permission::ToolFilter;
 
@@ -64,7 +65,7 @@ impl Pool {
         listed: Vec<ListedTool>,
         hidden: &ToolFilter,
     ) -> Vec<String> {
-        let name = &server.name;
+        let (name, redaction) = (&server.name, Redaction::of(&server.transport));
         let mut complaints = too_many(name, "tools", listed.len(), MAX_TOOLS);
         let mut known: HashSet<String> = self.tools.iter().map(|tool| tool.spec.name.clone()).collect();
         for tool in listed.into_iter().take(MAX_TOOLS) {
@@ -74,7 +75,8 @@ impl Pool {
                 continue;
             }
             if !known.insert(spec.name.clone()) {
-                complaints.push(format!("MCP server `{name}` lists `{served_as}` twice; the first is used"));
+                let tool = redaction.legible(&served_as);
+                complaints.push(format!("MCP server `{name}` lists `{tool}` twice; the first is used"));
                 continue;
             }
             let connection = connection.clone();
@@ -89,13 +91,13 @@ impl Pool {
         connection: &Arc<Connection>,
         listed: Vec<ListedPrompt>,
     ) -> Vec<String> {
-        let name = &server.name;
+        let (name, redaction) = (&server.name, Redaction::of(&server.transport));
         let mut complaints = too_many(name, "prompts", listed.len(), MAX_PROMPTS);
         for listed in listed.into_iter().take(MAX_PROMPTS) {
             let command = prompt::command_of(name, &listed);
             if self.prompts.iter().any(|known| known.command.name == command.name) {
-                complaints
-                    .push(format!("MCP server `{name}` lists the prompt `{}` twice; the first is used", listed.name));
+                let prompt = redaction.legible(&listed.name);
+                complaints.push(format!("MCP server `{name}` lists the prompt `{prompt}` twice; the first is used"));
                 continue;
             }
             self.prompts.push(PooledPrompt { command, listed, connection: connection.clone() });

@@ -2,7 +2,7 @@
 //!
 //! Invariants: messages leave in the order in which rmcp sent them, so that a cancellation never overtakes its request;
 //! what is no MCP message is counted and passed over, and the connection goes on; an answer that cannot be understood is
-//! an error for whoever waits for it.
+//! an error for whoever waits for it; nothing is read that has not gone through the [`Screen`].
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +20,8 @@ use serde_json::{Value, json};
 
 use super::health::Health;
 use super::link::LOST;
+use super::redaction::Redaction;
+use super::screen::Screen;
 
 /// How long a server may take to end after its input has.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -29,6 +31,7 @@ pub(super) struct DuplexTransport {
     incoming: mpsc::Receiver<Value>,
     outgoing: Arc<Outgoing>,
     health: Arc<Health>,
+    screen: Screen,
     clock: Arc<dyn Clock>,
 }
 
@@ -49,29 +52,34 @@ pub(super) enum TransportError {
 }
 
 impl DuplexTransport {
-    pub(super) fn new(duplex: McpDuplex, health: Arc<Health>, clock: Arc<dyn Clock>) -> DuplexTransport {
+    pub(super) fn new(
+        duplex: McpDuplex,
+        redaction: Redaction,
+        health: Arc<Health>,
+        clock: Arc<dyn Clock>,
+    ) -> DuplexTransport {
+        let screen = Screen::new(redaction, health.clone());
         let outgoing = Outgoing { waiting: Mutex::default(), sender: futures::lock::Mutex::new(duplex.outgoing) };
-        DuplexTransport { incoming: duplex.incoming, outgoing: Arc::new(outgoing), health, clock }
+        DuplexTransport { incoming: duplex.incoming, outgoing: Arc::new(outgoing), health, screen, clock }
     }
 
     /// The message as rmcp knows it; None for what is none.
-    fn understand(&self, message: &Value) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let why = match RxJsonRpcMessage::<RoleClient>::deserialize(message) {
+    fn understand(&mut self, message: Value) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.screen.received(message)?;
+        let why = match RxJsonRpcMessage::<RoleClient>::deserialize(&message) {
             Ok(message) => return Some(message),
             Err(why) => why,
         };
         let is_answer = message.get("method").is_none() && message.get("jsonrpc").is_some();
         if let Some(id) = message.get("id").filter(|_| is_answer) {
             let reason = format!("its answer cannot be understood: {why}");
-            let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": LOST, "message": reason}});
+            let error =
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": LOST, "message": self.screen.redacted(&reason)}});
             if let Ok(error) = serde_json::from_value(error) {
                 return Some(error);
             }
         }
-        match message {
-            Value::String(line) => self.health.note_rubbish(line),
-            other => self.health.note_rubbish(&other.to_string()),
-        }
+        self.screen.note_rubbish(&message);
         None
     }
 }
@@ -97,7 +105,10 @@ impl Transport<RoleClient> for DuplexTransport {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), TransportError>> + Send + 'static {
         let outgoing = self.outgoing.clone();
-        let queued = serde_json::to_value(item).map(|message| outgoing.waiting().push_back(message));
+        let queued = serde_json::to_value(item).map(|message| {
+            self.screen.sent(&message);
+            outgoing.waiting().push_back(message);
+        });
         async move {
             queued?;
             outgoing.send_next().await
@@ -110,7 +121,7 @@ impl Transport<RoleClient> for DuplexTransport {
                 self.health.note_end();
                 return None;
             };
-            if let Some(message) = self.understand(&message) {
+            if let Some(message) = self.understand(message) {
                 return Some(message);
             }
         }

@@ -3,7 +3,6 @@
 //! Invariants: a body is held up to a bound; configured headers, which may be secret, are kept here and shown nowhere; a
 //! server that breaks its streams cannot make us ask again without pause.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -21,6 +20,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
+use super::super::redaction::Redaction;
 use super::bounded::{Bounded, MAX_EVENT};
 
 /// The longest body that is one JSON message, in bytes.
@@ -51,6 +51,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     /// As configured.
     headers: Vec<(String, HeaderValue)>,
+    redaction: Redaction,
     /// An event was too long: no stream is taken up again, since it would come again.
     is_over_bound: Arc<AtomicBool>,
     resumptions: AtomicU32,
@@ -63,10 +64,11 @@ impl PortClient {
         http: Arc<dyn HttpTransport>,
         clock: Arc<dyn Clock>,
         headers: Vec<(String, HeaderValue)>,
+        redaction: Redaction,
         closed: CancellationToken,
     ) -> PortClient {
         let (is_over_bound, resumptions) = (Arc::default(), AtomicU32::new(0));
-        PortClient(Arc::new(Inner { http, clock, headers, is_over_bound, resumptions, closed }))
+        PortClient(Arc::new(Inner { http, clock, headers, redaction, is_over_bound, resumptions, closed }))
     }
 
     async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -110,7 +112,7 @@ impl PortClient {
             return Err(StreamableHttpError::SessionExpired);
         }
         if !(200..300).contains(&status) {
-            return refusal(response, awaits_answer).await;
+            return self.refusal(response, awaits_answer).await;
         }
         if !awaits_answer {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -129,6 +131,37 @@ impl PortClient {
                 Err(fault_of(format!("its answer (HTTP {status}) is neither JSON nor an event stream: {kind}")))
             }
         }
+    }
+
+    /// What a status that is no success means. Its body may be the protocol's own error.
+    async fn refusal(
+        &self,
+        response: HttpResponse,
+        awaits_answer: bool,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let status = response.status;
+        match status {
+            401 => return Err(unauthorized(&response)),
+            300..=399 => {
+                return Err(fault_of(format!(
+                    "it answered HTTP {status}: the URL has moved; configure the one it moved to"
+                )));
+            }
+            _ => {}
+        }
+        let is_json = media_type(&response).as_deref() == Some(JSON);
+        let body = beginning_of_body(response).await;
+        if awaits_answer
+            && is_json
+            && let Ok(message @ ServerJsonRpcMessage::Error(_)) = serde_json::from_slice(&body)
+        {
+            return Ok(StreamableHttpPostResponse::Json(message, None));
+        }
+        let text = self.0.redaction.beginning(&String::from_utf8_lossy(&body));
+        Err(fault_of(match text.trim() {
+            "" => format!("it answered HTTP {status}"),
+            text => format!("it answered HTTP {status}: {text}"),
+        }))
     }
 
     fn events(&self, response: HttpResponse) -> BoxStream<'static, Result<Sse, SseError>> {
@@ -228,33 +261,6 @@ fn unauthorized(response: &HttpResponse) -> Failure {
 fn media_type(response: &HttpResponse) -> Option<String> {
     let value = response.header("content-type")?;
     Some(value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
-}
-
-/// What a status that is no success means. Its body may be the protocol's own error.
-async fn refusal(response: HttpResponse, awaits_answer: bool) -> Result<StreamableHttpPostResponse, Failure> {
-    let status = response.status;
-    match status {
-        401 => return Err(unauthorized(&response)),
-        300..=399 => {
-            return Err(fault_of(format!(
-                "it answered HTTP {status}: the URL has moved; configure the one it moved to"
-            )));
-        }
-        _ => {}
-    }
-    let is_json = media_type(&response).as_deref() == Some(JSON);
-    let body = beginning_of_body(response).await;
-    if awaits_answer
-        && is_json
-        && let Ok(message @ ServerJsonRpcMessage::Error(_)) = serde_json::from_slice(&body)
-    {
-        return Ok(StreamableHttpPostResponse::Json(message, None));
-    }
-    let text: Cow<'_, str> = String::from_utf8_lossy(&body);
-    Err(fault_of(match text.trim() {
-        "" => format!("it answered HTTP {status}"),
-        text => format!("it answered HTTP {status}: {text}"),
-    }))
 }
 
 async fn beginning_of_body(mut response: HttpResponse) -> Vec<u8> {

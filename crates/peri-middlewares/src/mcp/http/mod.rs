@@ -15,9 +15,7 @@ use futures::future::{FutureExt, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use futures::{SinkExt, poll};
 use peri_acp_types::CancellationToken;
-use peri_acp_types::ports::{
-    Clock, HeaderValue, HttpTransport, McpConnectError, McpDuplex, McpServerSpec, McpTransport,
-};
+use peri_acp_types::ports::{Clock, HttpTransport, McpConnectError, McpDuplex, McpServerSpec, McpTransport};
 use rmcp::RoleClient;
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
@@ -30,6 +28,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::link::{Link, Outstanding};
+use super::redaction::Redaction;
 use client::{Fault, PortClient};
 
 /// Messages that wait in each direction before a sender waits.
@@ -73,17 +72,17 @@ pub fn open(
     (backoff.max_times, backoff.max_delay) = (Some(MAX_RETRIES), Some(MAX_RETRY_DELAY));
     config.retry_config = Arc::new(backoff);
     let closed = CancellationToken::new();
-    let port = PortClient::new(http, clock.clone(), headers.clone(), closed.clone());
+    let redaction = Redaction::of(&server.transport);
+    let port = PortClient::new(http, clock.clone(), headers, redaction.clone(), closed.clone());
     let worker = StreamableHttpClientWorker::new(port, config);
     let (ours, theirs) = McpDuplex::pair(DUPLEX_CAPACITY);
-    let exchange = Exchange { secrets: headers, client: theirs, outstanding: Outstanding::default(), clock, closed };
+    let exchange = Exchange { redaction, client: theirs, outstanding: Outstanding::default(), clock, closed };
     Ok(Link { duplex: ours, serving: exchange.run(worker).boxed() })
 }
 
 /// Between a client and the worker.
 struct Exchange {
-    /// The configured headers.
-    secrets: Vec<(String, HeaderValue)>,
+    redaction: Redaction,
     /// The server's end of the client's duplex.
     client: McpDuplex,
     outstanding: Outstanding,
@@ -149,16 +148,9 @@ impl Exchange {
 
     async fn report(&mut self, unsent: Unsent) {
         let Some((id, error)) = unsent else { return };
-        if let Some(answer) = self.outstanding.give_up(&id, &self.redacted(&words_for(&error))) {
+        if let Some(answer) = self.outstanding.give_up(&id, &self.redaction.legible(&words_for(&error))) {
             let _client_may_be_gone = self.client.outgoing.send(answer).await;
         }
-    }
-
-    fn redacted(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, (_, value)| match value {
-            HeaderValue::Secret(secret) => secret.redact(&text),
-            HeaderValue::Plain(_) => text,
-        })
     }
 }
 

@@ -14,6 +14,7 @@ use futures::{AsyncReadExt, SinkExt, Stream};
 use serde_json::Value;
 
 use super::super::link::Outstanding;
+use super::super::redaction::Redaction;
 
 /// The longest message of a server, in bytes.
 pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
@@ -48,6 +49,7 @@ pub(super) enum WriteEnd {
 /// Passes the server's messages on, until one side ends.
 pub(super) async fn read_messages(
     output: impl AsyncRead + Unpin,
+    redaction: &Redaction,
     mut client: mpsc::Sender<Value>,
     outstanding: &Mutex<Outstanding>,
 ) -> ReadEnd {
@@ -56,7 +58,7 @@ pub(super) async fn read_messages(
         let messages = match lines.next().await {
             Ok(Some(Line::Json(Value::Array(batch)))) => batch,
             Ok(Some(Line::Json(message))) => vec![message],
-            Ok(Some(Line::Rubbish(text))) => vec![Value::String(text)],
+            Ok(Some(Line::Rubbish(beginning))) => vec![Value::String(redaction.beginning(&beginning))],
             Ok(None) => return ReadEnd::Closed,
             Err(TooLong) => return ReadEnd::TooLong,
         };

@@ -24,6 +24,7 @@ use peri_acp_types::ports::{
 use serde_json::Value;
 
 use super::link::{Link, Outstanding};
+use super::redaction::Redaction;
 use framing::{MAX_MESSAGE, MAX_WAITING, Outbox, ReadEnd, WriteEnd, read_messages};
 
 /// Messages that wait in each direction before a sender waits.
@@ -64,8 +65,8 @@ pub async fn open(
     };
     let child = host.spawn(spec).await.map_err(|error| failed(error.to_string()))?;
     let (ours, theirs) = McpDuplex::pair(DUPLEX_CAPACITY);
-    let secrets = env.values().cloned().collect();
-    let serving = Serving { name: server.name.clone(), child, duplex: theirs, clock, secrets };
+    let redaction = Redaction::of(&server.transport);
+    let serving = Serving { name: server.name.clone(), child, duplex: theirs, clock, redaction };
     Ok(Link { duplex: ours, serving: serving.run().boxed() })
 }
 
@@ -82,8 +83,7 @@ struct Serving {
     /// The server's end.
     duplex: McpDuplex,
     clock: Arc<dyn Clock>,
-    /// What it was given.
-    secrets: Vec<Secret>,
+    redaction: Redaction,
 }
 
 /// What ended the conversation.
@@ -98,13 +98,13 @@ enum Cause {
 
 impl Serving {
     async fn run(self) -> Result<(), String> {
-        let Serving { name, mut child, duplex, clock, secrets } = self;
+        let Serving { name, mut child, duplex, clock, redaction } = self;
         let pipes = (child.take_stdin(), child.take_stdout(), child.take_stderr());
         let (Some(input), Some(output), Some(errors)) = pipes else { return kill(&name, child.as_ref()).await };
         let outstanding = Mutex::default();
         let tail = Mutex::default();
         let outbox = Outbox { input, client: duplex.incoming, waiting: VecDeque::new() };
-        let reading = read_messages(output, duplex.outgoing.clone(), &outstanding);
+        let reading = read_messages(output, &redaction, duplex.outgoing.clone(), &outstanding);
         let listening = fill_tail(&tail, errors);
         let (end, mut client) =
             converse(child.as_ref(), outbox, reading, listening, &outstanding, clock.as_ref()).await;
@@ -113,7 +113,7 @@ impl Serving {
             None => Some(duplex.outgoing),
             Some(reason) => {
                 hear_out(&mut client, &outstanding, clock.as_ref()).await;
-                let last_words = lock(&tail).text(&secrets);
+                let last_words = lock(&tail).text(&redaction);
                 answer_all(duplex.outgoing, &outstanding, &format!("it {reason}{last_words}")).await;
                 None
             }
@@ -258,15 +258,12 @@ async fn fill_tail(tail: &Mutex<Tail>, mut errors: impl AsyncRead + Unpin) {
 
 impl Tail {
     /// Reads on from what ended the process; empty where it said nothing.
-    fn text(&self, secrets: &[Secret]) -> String {
+    fn text(&self, redaction: &Redaction) -> String {
         let bytes: Vec<u8> = self.0.iter().copied().collect();
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        for secret in secrets {
-            text = secret.redact(&text);
-        }
+        let said = String::from_utf8_lossy(&bytes);
+        let text = redaction.legible(&if bytes.len() < TAIL { said.into_owned() } else { redaction.end(&said) });
         let surplus = text.chars().count().saturating_sub(MAX_SHOWN);
-        let is_shown = |c: &char| !c.is_control() || *c == '\n';
-        let shown: String = text.chars().skip(surplus).filter(is_shown).collect();
+        let shown: String = text.chars().skip(surplus).collect();
         match shown.trim() {
             "" => String::new(),
             shown => format!("; its last words on standard error: {shown}"),
