@@ -234,7 +234,7 @@ mod tests {
         check_args(&["--apiKey=geheimes", "-e", "GITHUB_TOKEN=geheimer"], &["geheimes", "geheimer"]);
         check_args(&["--key-file", "/etc/keys/one.pem", "--author", "somebody", "--token", "--verbose1"], &[]);
         check_args(&["--header", "Authorization: Bearer geheimes"], &["Bearer geheimes", "geheimes"]);
-        check_args(&["mcp-remote", "https://u:geheimes@h/x?key=geheimer"], &["geheimes", "geheimer"]);
+        check_args(&["mcp-remote", "https://u:geheimes@h/x?key=geheimer"], &["geheimer", "geheimes"]);
     }
 
     #[test]

@@ -33,9 +33,9 @@ impl Redaction {
         self.secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
-    /// The beginning of a text, cut somewhere.
+    /// The beginning of a text that was cut somewhere, legible.
     pub(super) fn beginning(&self, text: &str) -> String {
-        let text = self.text(text);
+        let text = self.legible(text);
         // A character may have been cut, too.
         let whole = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
         match self.longest_rest(|secret, length| secret.get(..length).is_some_and(|rest| whole.ends_with(rest))) {
@@ -44,9 +44,9 @@ impl Redaction {
         }
     }
 
-    /// The end of a text, cut somewhere.
+    /// The end of a text that was cut somewhere, legible.
     pub(super) fn end(&self, text: &str) -> String {
-        let text = self.text(text);
+        let text = self.legible(text);
         let whole = text.trim_start_matches(char::REPLACEMENT_CHARACTER);
         let is_rest =
             |secret: &str, length| secret.get(secret.len() - length..).is_some_and(|rest| whole.starts_with(rest));

@@ -41,9 +41,13 @@ struct Bridge {
 const TOKEN: &str = "Bearer geheim-geheim";
 
 async fn bridge_to(url: &str) -> Bridge {
+    bridge_with(url, TOKEN).await
+}
+
+async fn bridge_with(url: &str, authorization: &str) -> Bridge {
     let header = |name: &str, value: HeaderValue| (name.to_owned(), value);
     let headers = vec![
-        header("Authorization", HeaderValue::Secret(Secret::new(TOKEN))),
+        header("Authorization", HeaderValue::Secret(Secret::new(authorization))),
         // One that is the protocol's has no effect.
         header("Mcp-Session-Id", HeaderValue::Plain("mine".to_owned())),
     ];
@@ -86,18 +90,16 @@ fn done(heard: &Heard) -> Value {
     result(heard, json!({"content": [{"type": "text", "text": "done"}]}))
 }
 
+/// The answer to the handshake.
+fn greeting(heard: &Heard) -> Value {
+    let info = json!({"name": "web", "version": "1"});
+    result(heard, json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}))
+}
+
 /// What every server here answers alike; the rest is the handler's.
 fn usual(heard: &Heard, rest: impl FnOnce(&Heard) -> Answer) -> Answer {
     match heard.kind() {
-        "initialize" => Answer::json(&result(
-            heard,
-            json!({
-                "protocolVersion": "2025-06-18",
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "web", "version": "1"},
-            }),
-        ))
-        .with_header("mcp-session-id", "s1"),
+        "initialize" => Answer::json(&greeting(heard)).with_header("mcp-session-id", "s1"),
         "notifications/initialized" | "notifications/cancelled" => Answer::new(202, "text/plain", ""),
         "tools/list" => Answer::json(&result(heard, json!({"tools": [tool("run")]}))),
         "GET" if heard.header("last-event-id").is_none() => Answer::new(405, "text/plain", ""),
@@ -240,6 +242,95 @@ async fn refusals_say_why_and_show_no_secret() {
         assert!(!text.contains("geheim"), "{text}");
         bridge.middleware.close(&scope()).await;
     }
+}
+
+#[tokio::test]
+async fn a_header_is_known_in_its_parts() {
+    const BARE: &str = "geheim-geheim";
+    let error = |text: &str| json!({"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": text}}).to_string();
+    for authorization in ["Bearer geheim-geheim", "Basic geheim-geheim", BARE] {
+        for (status, kind, body) in [
+            (403, "text/plain", format!("bad token: {BARE}")),
+            (403, "text/plain", format!("bad token: {authorization}")),
+            // Cut in the middle of it.
+            (403, "text/plain", format!("{}{BARE}", "x".repeat(2040))),
+            (400, "application/json", error(BARE)),
+            (200, "application/json", error(BARE)),
+            (200, BARE, String::new()),
+        ] {
+            let server = HttpServer::start({
+                let body = body.clone();
+                move |_| Answer::new(status, kind, body.clone())
+            })
+            .await;
+            let bridge = bridge_with(&server.url, authorization).await;
+            let notice = bridge.notice();
+            assert!(notice.starts_with("MCP server `web` did not start: "), "{notice}");
+            // A long body is cut once more where it is shown.
+            let is_told = notice.contains("[redacted]") || notice.ends_with('…');
+            assert!(is_told && !notice.contains("geheim"), "{authorization}, {status}: {notice}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_understood_costs_no_other() {
+    for by_events in [false, true] {
+        let server = HttpServer::start(move |heard| match heard.kind() {
+            "tools/list" => {
+                let odd = json!({"name": null, "inputSchema": {}});
+                let list = result(heard, json!({"tools": [{"name": "odd"}, tool("run"), odd]}));
+                if !by_events {
+                    return Answer::json(&list);
+                }
+                let (events, answer) = Answer::events();
+                events.unbounded_send(event("1", &list)).unwrap();
+                answer
+            }
+            _ => usual(heard, |heard| Answer::json(&done(heard))),
+        })
+        .await;
+        let bridge = bridge_to(&server.url).await;
+        assert_eq!(bridge.call().await, ToolOutput::text("done"));
+        let (notice, words) =
+            (bridge.notice(), "MCP server `web` lists what cannot be used and is left out: tool `odd` (");
+        assert!(notice.starts_with(words) && notice.contains("tool number 3 ("), "{notice}");
+        bridge.middleware.close(&scope()).await;
+    }
+}
+
+#[tokio::test]
+async fn answers_to_nothing_are_passed_over() {
+    let stray = json!({"jsonrpc": "2.0", "id": 999, "result": {}});
+    let sent = stray.clone();
+    let server = HttpServer::start(move |heard| {
+        let by_events = |answer: Value| {
+            let (events, stream) = Answer::events();
+            for bytes in [
+                "data: rubbish
+
+"
+                .into(),
+                event("1", &sent),
+                event("2", &answer),
+            ] {
+                events.unbounded_send(bytes).unwrap();
+            }
+            stream
+        };
+        match heard.kind() {
+            "initialize" => by_events(greeting(heard)).with_header("mcp-session-id", "s1"),
+            _ => usual(heard, |heard| by_events(done(heard))),
+        }
+    })
+    .await;
+    let bridge = bridge_to(&server.url).await;
+    assert_eq!(bridge.call().await, ToolOutput::text("done"));
+    bridge.middleware.close(&scope()).await;
+    // Where no other can follow, it is an error.
+    let server = HttpServer::start(move |_| Answer::json(&stray)).await;
+    let bridge = bridge_to(&server.url).await;
+    assert!(bridge.notice().contains("its answer is for another request than it was sent"), "{}", bridge.notice());
 }
 
 #[tokio::test]

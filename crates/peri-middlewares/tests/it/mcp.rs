@@ -253,6 +253,63 @@ async fn rubbish_at_the_start_is_counted_and_named_once() {
 }
 
 #[tokio::test]
+async fn a_tool_that_cannot_be_understood_costs_no_other() {
+    let with = |field: &str, value: Value| {
+        let mut odd = tool("odd");
+        odd[field] = value;
+        odd
+    };
+    for (odd, expect) in [
+        (json!({"name": "odd"}), "tool `odd` (missing field"),
+        (with("inputSchema", json!("object")), "tool `odd` (invalid type: string"),
+        (with("inputSchema", Value::Null), "tool `odd` (invalid type: null"),
+        (with("description", json!(5)), "tool `odd` (invalid type: integer"),
+        (with("name", Value::Null), "tool number 2 (invalid type: null"),
+        (json!({"inputSchema": {}}), "tool number 2 (missing field"),
+        (json!("odd"), "tool number 2 (invalid type: string"),
+        (Value::Null, "tool number 2 (invalid type: null"),
+    ] {
+        let connector = FakeConnector::default();
+        connector.add("docs", FakeServer::with_tools(json!([tool("first"), odd, tool("last")]), |_| text("ok")));
+        let bridge = bridge(connector, vec![external_spec("docs")]).await;
+        assert_eq!(bridge.names(), ["mcp__docs__first", "mcp__docs__last"], "{expect}");
+        let notices = bridge.notices();
+        let words = format!("MCP server `docs` lists what cannot be used and is left out: {expect}");
+        assert!(notices.len() == 1 && notices[0].starts_with(&words), "{words}: {notices:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_left_out_of_all_pages_is_counted_once_and_the_first_are_named() {
+    let connector = FakeConnector::default();
+    let change = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let server = FakeServer::new(move |method, params| match (method, params["cursor"].as_str()) {
+        ("initialize", _) => Reply::Result(json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}, "prompts": {}},
+            "serverInfo": {"name": "fake", "version": "1"},
+        })),
+        ("tools/list", None) => {
+            let tools = Reply::Result(json!({"tools": [tool("a"), {}, {}, {}], "nextCursor": "2"}));
+            match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+                0 => Reply::After(vec![change.clone()], Box::new(tools)),
+                _ => tools,
+            }
+        }
+        ("tools/list", _) => Reply::Result(json!({"tools": [{}, {}, tool("b")]})),
+        ("prompts/list", _) => Reply::Result(json!({"prompts": [{"name": "p"}, {"name": 5}]})),
+        _ => Reply::Error("no"),
+    });
+    connector.add("docs", server);
+    let bridge = bridge(connector, vec![external_spec("docs")]).await;
+    assert_eq!(bridge.names(), ["mcp__docs__a", "mcp__docs__b"]);
+    assert_eq!(bridge.offered.commands.len(), 1);
+    let notices = bridge.notices();
+    assert!(notices.len() == 1 && notices[0].ends_with(", and 1 more"), "{notices:?}");
+}
+
+#[tokio::test]
 async fn an_answer_that_cannot_be_understood_is_an_error_of_its_call() {
     let (bridge, _server) = bridge_to(|_| Reply::Raw(json!({"error": {"code": "x"}}))).await;
     let output = bridge.call("Tool", json!({})).await;

@@ -194,6 +194,77 @@ async fn starts_that_fail_say_why_and_others_go_on() {
     assert_eq!(bridge.close().await, [""; 0]);
 }
 
+#[track_caller]
+fn check_no_secret(texts: &[&str]) {
+    assert!(!texts.is_empty());
+    for text in texts {
+        assert!(text.contains("[redacted]") && !text.contains("geheim") && !text.contains("hidden"), "{text}");
+    }
+}
+
+/// Answers with an error, and stays.
+const REFUSE: &str = r#"
+refuse() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":"%s"}}\n' "$id" "$1"; cat >/dev/null; }
+"#;
+
+#[tokio::test]
+async fn what_servers_say_is_shown_without_what_they_were_given() {
+    let (speech, _) = HANDSHAKE.split_once("next; answer").expect("how to speak");
+    let (greeted, _) = HANDSHAKE.split_once("next; next;").expect("a greeting");
+    let scripts = [
+        r#"echo "rubbish $TOKEN"; exit 1"#.to_owned(),
+        r#"printf 'ge\033heim-geheim\n'; exit 1"#.to_owned(),
+        // Cut in the middle before it is shown.
+        r#"echo "$LONG$LONG$LONG"; exit 1"#.to_owned(),
+        r#"echo "[\"$TOKEN\"]"; exit 1"#.to_owned(),
+        r#"echo "{\"x\":\"$TOKEN\"}"; exit 1"#.to_owned(),
+        r#"echo "no $TOKEN" >&2; exit 1"#.to_owned(),
+        r#"i=0; while [ $i -lt 50 ]; do echo "$LONG" >&2; i=$((i+1)); done; exit 1"#.to_owned(),
+        format!(r#"{speech}{REFUSE} next; refuse "no $TOKEN""#),
+        format!(r#"{greeted}{REFUSE} next; next; refuse "no $TOKEN""#),
+        format!(r#"{greeted} next; next; answer "{{\"tools\":[{{\"name\":\"$TOKEN\"}}]}}"; cat >/dev/null"#),
+        format!(r#"{greeted} next; next; echo "rubbish $TOKEN"; answer '{{"tools":[]}}'; cat >/dev/null"#),
+    ];
+    let servers = scripts.iter().enumerate().map(|(index, script)| {
+        let mut server = spec(&format!("s{index}"), script);
+        if let McpTransport::Stdio { env, .. } = &mut server.transport {
+            env.insert("LONG".to_owned(), Secret::new("hidden-".repeat(13)));
+        }
+        server
+    });
+    let bridge = bridge(servers.collect()).await;
+    assert_eq!(bridge.notices().len(), scripts.len(), "{:?}", bridge.notices());
+    check_no_secret(&bridge.notices());
+    bridge.close().await;
+}
+
+#[tokio::test]
+async fn failed_calls_are_shown_without_secrets() {
+    for end in [
+        r#"answer "{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"bad $TOKEN\"}]}"; cat >/dev/null"#,
+        r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":"bad %s"}}\n' "$id" "$TOKEN"; cat >/dev/null"#,
+        r#"echo "bad $TOKEN" >&2; exit 1"#,
+    ] {
+        let bridge = bridge_to(end).await;
+        let output = bridge.run("sh").await;
+        assert!(output.is_error);
+        check_no_secret(&[&output.joined_text()]);
+        bridge.close().await;
+    }
+}
+
+#[tokio::test]
+async fn answers_to_nothing_are_passed_over() {
+    let stray = r#"
+echo '{"jsonrpc":"2.0","id":999,"result":{}}'; echo '{"jsonrpc":"2.0","id":998,"error":{"code":1,"message":"x"}}'
+"#;
+    let bridge = bridge(vec![spec("sh", &format!("{stray}{HANDSHAKE}{stray}{DONE}; cat >/dev/null"))]).await;
+    let notices = bridge.notices();
+    assert!(notices.len() == 1 && notices[0].contains("999"), "{notices:?}");
+    assert_eq!(bridge.run("sh").await, ToolOutput::text("done"));
+    bridge.close().await;
+}
+
 #[tokio::test]
 async fn one_that_is_gone_before_its_client_begins_says_why() {
     let host = TokioProcesses::default();

@@ -10,17 +10,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::stream::BoxStream;
 use http::{HeaderName, HeaderValue as WireValue};
 use peri_acp_types::CancellationToken;
 use peri_acp_types::ports::{Clock, HeaderValue, HttpError, HttpMethod, HttpRequest, HttpResponse, HttpTransport};
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+    AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::SseStream;
 
 use super::super::redaction::Redaction;
+use super::awaited::{Awaited, Events};
 use super::bounded::{Bounded, MAX_EVENT};
 
 /// The longest body that is one JSON message, in bytes.
@@ -103,7 +103,7 @@ impl PortClient {
         &self,
         call: Call,
         custom: HashMap<HeaderName, WireValue>,
-        awaits_answer: bool,
+        awaited: Option<Awaited>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let in_session = call.session_id.is_some();
         let response = self.send(call, custom).await?;
@@ -112,19 +112,22 @@ impl PortClient {
             return Err(StreamableHttpError::SessionExpired);
         }
         if !(200..300).contains(&status) {
-            return self.refusal(response, awaits_answer).await;
+            return self.refusal(response, awaited).await;
         }
-        if !awaits_answer {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
+        let Some(awaited) = awaited else { return Ok(StreamableHttpPostResponse::Accepted) };
         let session_id = response.header(SESSION_ID).map(str::to_owned);
         match media_type(&response).as_deref() {
-            Some(EVENTS) => Ok(StreamableHttpPostResponse::Sse(self.events(response), session_id)),
+            Some(EVENTS) => {
+                Ok(StreamableHttpPostResponse::Sse(awaited.without_strays(self.events(response)), session_id))
+            }
             Some(JSON) => {
                 let body = whole_body(response).await?;
                 let message = serde_json::from_slice(&body)
                     .map_err(|error| fault_of(format!("its answer cannot be understood: {error}")))?;
-                Ok(StreamableHttpPostResponse::Json(message, session_id))
+                match awaited.answer(message) {
+                    Some(answer) => Ok(StreamableHttpPostResponse::Json(answer, session_id)),
+                    None => Err(fault_of("its answer is for another request than it was sent".to_owned())),
+                }
             }
             other => {
                 let kind = other.unwrap_or("no type");
@@ -137,7 +140,7 @@ impl PortClient {
     async fn refusal(
         &self,
         response: HttpResponse,
-        awaits_answer: bool,
+        awaited: Option<Awaited>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let status = response.status;
         match status {
@@ -151,11 +154,12 @@ impl PortClient {
         }
         let is_json = media_type(&response).as_deref() == Some(JSON);
         let body = beginning_of_body(response).await;
-        if awaits_answer
+        if let Some(awaited) = awaited
             && is_json
             && let Ok(message @ ServerJsonRpcMessage::Error(_)) = serde_json::from_slice(&body)
+            && let Some(answer) = awaited.answer(message)
         {
-            return Ok(StreamableHttpPostResponse::Json(message, None));
+            return Ok(StreamableHttpPostResponse::Json(answer, None));
         }
         let text = self.0.redaction.beginning(&String::from_utf8_lossy(&body));
         Err(fault_of(match text.trim() {
@@ -164,7 +168,7 @@ impl PortClient {
         }))
     }
 
-    fn events(&self, response: HttpResponse) -> BoxStream<'static, Result<Sse, SseError>> {
+    fn events(&self, response: HttpResponse) -> Events {
         SseStream::from_bytes_stream(Bounded::new(response.body, self.0.is_over_bound.clone())).boxed()
     }
 
@@ -196,10 +200,10 @@ impl StreamableHttpClient for PortClient {
         _auth: Option<String>,
         custom_headers: HashMap<HeaderName, WireValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let awaits_answer = matches!(message, JsonRpcMessage::Request(_));
+        let awaited = Awaited::of(&message);
         let body = Bytes::from(serde_json::to_vec(&message)?);
         let call = Call { method: HttpMethod::Post, url, session_id, last_event_id: None, body };
-        self.unless_closed(self.post(call, custom_headers, awaits_answer)).await
+        self.unless_closed(self.post(call, custom_headers, awaited)).await
     }
 
     async fn delete_session(
@@ -225,7 +229,7 @@ impl StreamableHttpClient for PortClient {
         last_event_id: Option<String>,
         _auth: Option<String>,
         custom_headers: HashMap<HeaderName, WireValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+    ) -> Result<Events, Failure> {
         if self.0.is_over_bound.load(Ordering::Acquire) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }

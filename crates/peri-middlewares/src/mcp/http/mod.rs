@@ -5,6 +5,7 @@
 //! Invariants: a request that cannot be sent or has lost its answer is answered with an error that says why; configured
 //! secrets are in no text of ours.
 
+mod awaited;
 mod bounded;
 mod client;
 

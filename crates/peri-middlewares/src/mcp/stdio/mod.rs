@@ -261,7 +261,7 @@ impl Tail {
     fn text(&self, redaction: &Redaction) -> String {
         let bytes: Vec<u8> = self.0.iter().copied().collect();
         let said = String::from_utf8_lossy(&bytes);
-        let text = redaction.legible(&if bytes.len() < TAIL { said.into_owned() } else { redaction.end(&said) });
+        let text = if bytes.len() < TAIL { redaction.legible(&said) } else { redaction.end(&said) };
         let surplus = text.chars().count().saturating_sub(MAX_SHOWN);
         let shown: String = text.chars().skip(surplus).collect();
         match shown.trim() {
