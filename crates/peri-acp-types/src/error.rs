@@ -119,6 +119,13 @@ pub enum StoreError {
     /// Another process took the session over; the write was refused whole.
     #[error("another process has taken over this session (epoch {current}, ours is {ours}); nothing was written")]
     Fenced { ours: SessionEpoch, current: SessionEpoch },
+    /// Another live process has the session open for writing.
+    #[error("session {id} is open in another process ({holder}); close it there, or take it over")]
+    Held {
+        id: SessionId,
+        /// What is known of the process, in words: `process 4711`.
+        holder: String,
+    },
     /// The change breaks a rule of the thread; the write was refused whole.
     #[error("refused by the thread's rules: {0}")]
     Rule(#[from] crate::ThreadRuleError),

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::{
-    AgentId, AssistantMessage, AttemptId, MessageId, ModelFailure, SessionEpoch, SessionId, SessionSeq,
-    SessionSettings, ToolCall, ToolKind, ToolLocation, ToolOutput, ToolResult, TurnError, TurnId, Usage,
+    AgentId, AssistantMessage, AttemptId, CommandId, CompactionId, MessageId, ModelFailure, QueueSnapshot,
+    SessionEpoch, SessionId, SessionSeq, SessionSettings, ToolCall, ToolKind, ToolLocation, ToolOutput, ToolResult,
+    TurnError, TurnId, Usage,
 };
 
 /// An event with its identity. Order key: (session_epoch, session_seq).
@@ -53,6 +54,20 @@ pub enum SessionEvent {
     UsageUpdate { used_tokens: u64, window_tokens: u64 },
     /// The assistant message and all its results are in the store.
     StepCommitted { message_id: MessageId, message: AssistantMessage, results: Vec<ToolResult> },
+    /// An input that had been queued joined this turn: it is in the transcript. `input` is the turn that it would have had,
+    /// which will never run.
+    InputSteered { command_id: CommandId, input: TurnId },
+    /// The queue is another one now. Only the latest is worth telling.
+    QueueChanged(QueueSnapshot),
+    /// The model's context is being made smaller.
+    CompactionStarted { id: CompactionId, trigger: CompactionTrigger },
+    /// Text of the summary, as it arrives.
+    CompactionDelta { id: CompactionId, text: String },
+    /// The compaction is over; once for each that started.
+    CompactionEnded { id: CompactionId, end: CompactionEnd },
+    /// The conversation went back to before that turn, or, if it is None, a rewind was undone. What a client shows of the
+    /// conversation is to be read anew.
+    Rewound { to_before: Option<TurnId> },
     /// The session has a title now, or another one.
     TitleChanged { title: String },
     /// Model, mode or effort are others now: all of them as they stand.
@@ -61,6 +76,30 @@ pub enum SessionEvent {
     Notice { kind: NoticeKind, text: String },
     /// The terminal event: once per turn, after all its output.
     TurnEnded(TurnEnd),
+}
+
+/// Why a context is compacted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompactionTrigger {
+    /// It fills most of the window.
+    Threshold,
+    /// The user asked for it.
+    Command,
+    /// The provider refused a request as too long.
+    TooLong,
+}
+
+/// How a compaction ended. Token figures are estimates, except that what a provider counted is taken as it counted it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CompactionEnd {
+    /// A summary stands for the messages before it.
+    Summarised { message_id: MessageId, tokens_before: u64, tokens_after: u64 },
+    /// No summary could be had, so messages were left out without one. `reason` says why.
+    Truncated { message_id: MessageId, reason: String, tokens_before: u64, tokens_after: u64 },
+    /// Nothing was changed: there was nothing to leave out, or it could not be stored. In words.
+    Unchanged { reason: String },
+    /// The turn was cancelled meanwhile; nothing was changed.
+    Cancelled,
 }
 
 /// What a notice is about.

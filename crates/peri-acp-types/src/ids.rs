@@ -48,6 +48,10 @@ uuid_id! {
     /// One message of a transcript. UUIDv7.
     MessageId
 }
+uuid_id! {
+    /// One compaction of a session's context. UUIDv7.
+    CompactionId
+}
 
 /// Which process owns the session's writes. Starts at 1 and only grows; a write of an older epoch is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -90,6 +94,38 @@ impl AgentId {
 pub struct ToolCallId(pub String);
 
 impl fmt::Display for ToolCallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A client's name for an input that it hands in: sent again, it is the same input. Unique within a session; made up
+/// where a client gives none.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct CommandId(String);
+
+impl CommandId {
+    /// The longest name, in bytes.
+    pub const MAX_BYTES: usize = 128;
+
+    /// None where the text is empty, too long, or holds control characters.
+    pub fn new(text: impl Into<String>) -> Option<CommandId> {
+        let text = text.into();
+        let fits = !text.is_empty() && text.len() <= CommandId::MAX_BYTES && !text.contains(char::is_control);
+        fits.then_some(CommandId(text))
+    }
+
+    /// The name of an input that came without one.
+    pub fn of_turn(turn_id: TurnId) -> CommandId {
+        CommandId(turn_id.to_string())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CommandId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

@@ -26,6 +26,27 @@ pub enum MessageBody {
     ToolResults(Vec<ToolResult>),
     /// Said by Peri to the model (and shown to the user): an interrupted turn, the loop guard.
     Notice(String),
+    /// Stands in the model's context for the messages that a compaction took out of it.
+    Summary(Summary),
+}
+
+/// What a compaction left of the messages before it. They stay stored; the model sees this in their place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Summary {
+    /// What the model is told in place of them.
+    pub text: String,
+    /// The first of the messages before the summary that the model still sees, after the summary. None: it sees none.
+    pub first_kept: Option<MessageId>,
+    pub origin: SummaryOrigin,
+}
+
+/// Who wrote a summary.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SummaryOrigin {
+    /// The model was asked for it.
+    Model,
+    /// Nobody: messages were left out, and the text says so.
+    Truncation,
 }
 
 /// One message of the model, whole.

@@ -108,6 +108,12 @@ impl SessionDesk {
             | SessionEvent::StepCommitted { .. }
             | SessionEvent::TitleChanged { .. }
             | SessionEvent::SettingsChanged(_)
+            | SessionEvent::InputSteered { .. }
+            | SessionEvent::QueueChanged(_)
+            | SessionEvent::CompactionStarted { .. }
+            | SessionEvent::CompactionDelta { .. }
+            | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::Rewound { .. }
             | SessionEvent::Notice { .. } => return,
         }
         drop(state);

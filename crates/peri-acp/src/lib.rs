@@ -12,6 +12,7 @@ mod errors;
 pub mod extension;
 mod forms;
 mod forward;
+mod history;
 mod map;
 mod methods;
 mod negotiation;

@@ -13,8 +13,9 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use peri_acp_types::{
-    AgentEvent, AgentId, AttemptId, CancellationToken, Content, NoticeKind, SessionEvent, SessionSettings, StoreError,
-    StoredTurnEnd, Thread, ThreadChange, TurnEnd, TurnError, TurnId, TurnKey, TurnOutcome, Usage,
+    AgentEvent, AgentId, AttemptId, CancellationToken, CommandId, Content, NoticeKind, PromptInput, SessionEvent,
+    SessionSettings, StoreError, StoredTurnEnd, Thread, ThreadChange, TurnEnd, TurnError, TurnId, TurnKey, TurnOutcome,
+    Usage,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -23,8 +24,8 @@ use crate::core::SessionCore;
 use crate::handle::{MAILBOX_CAPACITY, Opening, SessionCommand, ShownTool};
 use crate::turn::{self, EndedTurn, SessionAfterTurn, Turn};
 use crate::{
-    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionChange,
-    SessionEnded, SessionHandle,
+    AcceptedInput, CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel,
+    SessionChange, SessionEnded, SessionHandle,
 };
 
 /// Inputs that may wait for the running turn.
@@ -106,9 +107,29 @@ impl Actor {
         }
         loop {
             match self.next().await {
-                Next::Command(Some(SessionCommand::Prompt { content, reply })) => {
-                    let answer = self.accept(content);
+                Next::Command(Some(SessionCommand::Prompt { input, reply })) => {
+                    let answer = self.accept(input);
                     let _ = reply.send(answer);
+                }
+                Next::Command(Some(SessionCommand::Queue { reply })) => {
+                    let _ = reply.send(peri_acp_types::QueueSnapshot::default());
+                }
+                Next::Command(Some(SessionCommand::TakeBack { reply, .. })) => {
+                    let _ = reply.send(peri_acp_types::TakeBack::NoSuchInput);
+                }
+                Next::Command(Some(SessionCommand::Steer { reply, .. })) => {
+                    let _ = reply.send(peri_acp_types::SteerAnswer::NoSuchInput);
+                }
+                Next::Command(Some(SessionCommand::Rename { reply, .. })) => {
+                    let _ = reply.send(Err(crate::RenameRefused::Ended));
+                }
+                Next::Command(Some(SessionCommand::PreviewRewind { reply, .. })) => {
+                    let _ = reply.send(Err(crate::RewindRefused::Ended));
+                }
+                Next::Command(Some(
+                    SessionCommand::Rewind { reply, .. } | SessionCommand::UndoRewind { reply, .. },
+                )) => {
+                    let _ = reply.send(Err(crate::RewindRefused::Ended));
                 }
                 Next::Command(Some(SessionCommand::Change { change, reply })) => {
                     let answer = self.change(change).await;
@@ -176,7 +197,8 @@ impl Actor {
         Ok(settings)
     }
 
-    fn accept(&mut self, content: Vec<Content>) -> Result<TurnId, PromptRefused> {
+    fn accept(&mut self, input: PromptInput) -> Result<AcceptedInput, PromptRefused> {
+        let PromptInput { content, command_id, delivery: _ } = input;
         if self.closing {
             return Err(PromptRefused::Closed);
         }
@@ -189,7 +211,7 @@ impl Actor {
         }
         let turn_id = TurnId(self.core.ports.ids.uuid());
         self.queue.push_back(QueuedInput { turn_id, content });
-        Ok(turn_id)
+        Ok(AcceptedInput { turn_id, command_id: command_id.unwrap_or_else(|| CommandId::of_turn(turn_id)) })
     }
 
     fn start_next_turn(&mut self) {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use peri_acp_types::ports::SessionHold;
 use peri_acp_types::{AgentEvent, AgentId, CommandSpec, SessionEvent, ToolSpec};
 
 use crate::{EventSender, Middleware, SessionLimits, SessionPorts, SessionScope};
@@ -19,6 +20,8 @@ pub(crate) struct SessionCore {
     pub system: Vec<String>,
     pub ports: SessionPorts,
     pub events: EventSender,
+    /// Kept for its life only.
+    pub _hold: Arc<SessionHold>,
 }
 
 impl SessionCore {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use peri_acp_types::ports::{Clock, ContextSource, IdSource, Spawner, ThreadStore};
+use peri_acp_types::ports::{Clock, ContextSource, FileHistory, IdSource, SessionHold, Spawner, ThreadStore};
 use peri_acp_types::{Effort, NoticeKind, PermissionMode, SessionId};
 use peri_model::{LanguageModel, Thinking};
 
@@ -41,6 +41,20 @@ pub struct SessionConfig {
     pub middlewares: Vec<Arc<dyn Middleware>>,
     /// What the user should know before the first turn.
     pub notices: Vec<(NoticeKind, String)>,
+    /// This process's claim on the session. Given up when the session has ended.
+    pub hold: Arc<SessionHold>,
+    /// What a turn without an end means, if the thread has one.
+    pub past: Past,
+}
+
+/// Where a stored thread comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Past {
+    /// It is the session's own: a turn without an end was interrupted when its process stopped.
+    #[default]
+    Own,
+    /// It was copied from another session, in which a turn without an end may go on.
+    Forked,
 }
 
 /// Ports of the process that a session uses.
@@ -51,6 +65,7 @@ pub struct SessionPorts {
     pub spawner: Arc<dyn Spawner>,
     pub store: Arc<dyn ThreadStore>,
     pub context: Arc<dyn ContextSource>,
+    pub files: Arc<dyn FileHistory>,
 }
 
 /// Bounds of a session.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peri_acp_types::{
-    AttemptId, CommandSpec, Content, SessionEpoch, SessionId, SessionSettings, StoreError, ToolKind, TurnId, TurnKey,
+    AttemptId, CommandId, CommandSpec, PromptInput, QueueSnapshot, RewindDone, RewindPreview, RewindScope,
+    SessionEpoch, SessionId, SessionSettings, SteerAnswer, StoreError, TakeBack, ToolKind, TurnId, TurnKey,
 };
 use tokio::sync::{mpsc, oneshot};
 
-use crate::{CloseIncomplete, SessionChange, SessionEnded, SessionScope};
+use crate::{CloseIncomplete, RenameRefused, RewindRefused, SessionChange, SessionEnded, SessionScope};
 
 /// Commands that wait in a session's mailbox before a sender waits.
 pub(crate) const MAILBOX_CAPACITY: usize = 64;
@@ -38,10 +39,34 @@ pub struct ShownTool {
 
 /// What can be asked of a session.
 pub(crate) enum SessionCommand {
-    Prompt { content: Vec<Content>, reply: oneshot::Sender<Result<TurnId, PromptRefused>> },
+    Prompt { input: PromptInput, reply: oneshot::Sender<Result<AcceptedInput, PromptRefused>> },
+    Queue { reply: oneshot::Sender<QueueSnapshot> },
+    TakeBack { command_id: CommandId, reply: oneshot::Sender<TakeBack> },
+    Steer { command_id: CommandId, reply: oneshot::Sender<SteerAnswer> },
+    Rename { title: String, reply: oneshot::Sender<Result<(), RenameRefused>> },
+    PreviewRewind { to_before: TurnId, reply: oneshot::Sender<Result<RewindPreview, RewindRefused>> },
+    Rewind { rewind: Rewind, reply: oneshot::Sender<Result<RewindDone, RewindRefused>> },
+    UndoRewind { scope: RewindScope, reply: oneshot::Sender<Result<RewindDone, RewindRefused>> },
     Change { change: SessionChange, reply: oneshot::Sender<Result<SessionSettings, SessionEnded>> },
     Cancel { target: CancelTarget, queue: QueueOnCancel, reply: oneshot::Sender<CancelAnswer> },
     Close { deadline: Duration, reply: oneshot::Sender<Result<(), CloseIncomplete>> },
+}
+
+/// An input that was taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AcceptedInput {
+    /// The turn that it has unless it is steered into another one.
+    pub turn_id: TurnId,
+    pub command_id: CommandId,
+}
+
+/// A rewind that was previewed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rewind {
+    pub to_before: TurnId,
+    pub scope: RewindScope,
+    /// Of the preview: if anything has changed since, nothing is done.
+    pub fingerprint: String,
 }
 
 /// Which turn a cancel means.
@@ -128,14 +153,87 @@ impl SessionHandle {
     }
 
     /// Hands in an input. It runs at once, or after the turn that runs now; its events carry the turn id that comes back,
-    /// and its terminal event tells the outcome.
+    /// and its terminal event tells the outcome. One that joined another turn ([`InputSteered`]) ends with that one. The
+    /// same command id again is the same input: it is not taken twice, and the answer is the same.
     ///
     /// # Errors
     /// [`PromptRefused`]; the input was not taken then.
-    pub async fn prompt(&self, content: Vec<Content>) -> Result<TurnId, PromptRefused> {
+    ///
+    /// [`InputSteered`]: peri_acp_types::SessionEvent::InputSteered
+    pub async fn prompt(&self, input: PromptInput) -> Result<AcceptedInput, PromptRefused> {
         let (reply, answer) = oneshot::channel();
-        self.send(SessionCommand::Prompt { content, reply }).await;
+        self.send(SessionCommand::Prompt { input, reply }).await;
         answer.await.unwrap_or(Err(PromptRefused::Closed))
+    }
+
+    /// The queue as it stands.
+    ///
+    /// # Errors
+    /// [`SessionEnded`].
+    pub async fn queue(&self) -> Result<QueueSnapshot, SessionEnded> {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::Queue { reply }).await;
+        answer.await.map_err(|_| SessionEnded)
+    }
+
+    /// Takes an input back that still waits.
+    ///
+    /// # Errors
+    /// [`SessionEnded`].
+    pub async fn take_back(&self, command_id: CommandId) -> Result<TakeBack, SessionEnded> {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::TakeBack { command_id, reply }).await;
+        answer.await.map_err(|_| SessionEnded)
+    }
+
+    /// Has an input that waits delivered at the next Receive of the running turn.
+    ///
+    /// # Errors
+    /// [`SessionEnded`].
+    pub async fn steer(&self, command_id: CommandId) -> Result<SteerAnswer, SessionEnded> {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::Steer { command_id, reply }).await;
+        answer.await.map_err(|_| SessionEnded)
+    }
+
+    /// Gives the session another title. It is stored when this returns.
+    ///
+    /// # Errors
+    /// [`RenameRefused`].
+    pub async fn rename(&self, title: String) -> Result<(), RenameRefused> {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::Rename { title, reply }).await;
+        answer.await.unwrap_or(Err(RenameRefused::Ended))
+    }
+
+    /// What taking the session back to before that turn would do. Changes nothing.
+    ///
+    /// # Errors
+    /// [`RewindRefused`].
+    pub async fn preview_rewind(&self, to_before: TurnId) -> Result<RewindPreview, RewindRefused> {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::PreviewRewind { to_before, reply }).await;
+        answer.await.unwrap_or(Err(RewindRefused::Ended))
+    }
+
+    /// Takes the session back, as it was previewed. Files go first: where the conversation cannot follow, the error says so.
+    ///
+    /// # Errors
+    /// [`RewindRefused`].
+    pub async fn rewind(&self, rewind: Rewind) -> Result<RewindDone, RewindRefused> {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::Rewind { rewind, reply }).await;
+        answer.await.unwrap_or(Err(RewindRefused::Ended))
+    }
+
+    /// Undoes the last rewind, of each kind that the scope names.
+    ///
+    /// # Errors
+    /// [`RewindRefused`].
+    pub async fn undo_rewind(&self, scope: RewindScope) -> Result<RewindDone, RewindRefused> {
+        let (reply, answer) = oneshot::channel();
+        self.send(SessionCommand::UndoRewind { scope, reply }).await;
+        answer.await.unwrap_or(Err(RewindRefused::Ended))
     }
 
     /// Changes the session; [`SessionChange`] says from when on it holds. What comes back is what the session works with
@@ -151,7 +249,7 @@ impl SessionHandle {
         answer.await.unwrap_or(Err(SessionEnded))
     }
 
-    /// Cancels. Idempotent; the terminal event follows when the turn has ended.
+    /// Cancels. What is cleared from the queue is withdrawn. Idempotent; the terminal event follows when the turn has ended.
     pub async fn cancel(&self, target: CancelTarget, queue: QueueOnCancel) -> CancelAnswer {
         let (reply, answer) = oneshot::channel();
         self.send(SessionCommand::Cancel { target, queue, reply }).await;

@@ -18,6 +18,7 @@ mod lane;
 mod loop_guard;
 mod middleware;
 mod prompt;
+mod rewind;
 mod session;
 mod turn;
 
@@ -27,4 +28,5 @@ pub use definition::*;
 pub use handle::*;
 pub use lane::{EventReceiver, EventSender, event_lane};
 pub use middleware::*;
+pub use rewind::{RenameRefused, RewindRefused};
 pub use session::{create_session, open_session};

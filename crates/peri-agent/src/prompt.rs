@@ -7,14 +7,15 @@ use peri_acp_types::{AssistantPart, Content, Message, MessageBody};
 use peri_model::ModelMessage;
 
 /// Maps a transcript. `model` is the one that will read it: thoughts of another model are sealed for that one and left out.
-pub(crate) fn model_messages(messages: &[Message], model: &str) -> Vec<ModelMessage> {
-    messages.iter().filter_map(|message| model_message(message, model)).collect()
+pub(crate) fn model_messages<'a>(messages: impl IntoIterator<Item = &'a Message>, model: &str) -> Vec<ModelMessage> {
+    messages.into_iter().filter_map(|message| model_message(message, model)).collect()
 }
 
 fn model_message(message: &Message, model: &str) -> Option<ModelMessage> {
     match &message.body {
         MessageBody::User(content) => Some(ModelMessage::User(content.clone())),
         MessageBody::Notice(text) => Some(ModelMessage::User(vec![Content::Text(format!("[peri] {text}"))])),
+        MessageBody::Summary(summary) => Some(ModelMessage::User(vec![Content::Text(summary.text.clone())])),
         MessageBody::ToolResults(results) => Some(ModelMessage::ToolResults(results.clone())),
         MessageBody::Assistant(assistant) => {
             let parts: Vec<AssistantPart> = assistant

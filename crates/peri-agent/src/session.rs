@@ -12,7 +12,8 @@ use crate::change::Changeable;
 use crate::core::SessionCore;
 use crate::frozen::FrozenContext;
 use crate::{
-    Contribution, EventReceiver, SessionConfig, SessionHandle, SessionOpenError, SessionPorts, SessionScope, event_lane,
+    Contribution, EventReceiver, Past, SessionConfig, SessionHandle, SessionOpenError, SessionPorts, SessionScope,
+    event_lane,
 };
 
 /// Creates a session: stores an empty thread, freezes its context, takes the first epoch and starts the actor.
@@ -56,7 +57,7 @@ pub async fn open_session(
         roots: config.roots.clone(),
     };
     let mut notices = std::mem::take(&mut config.notices);
-    settle_the_past(&mut thread, epoch, &ports, &mut notices).await?;
+    settle_the_past(&mut thread, config.past, &ports, &mut notices).await?;
 
     let contribution = open_middlewares(&config, &scope).await;
     notices.extend(contribution.notices);
@@ -84,6 +85,7 @@ pub async fn open_session(
         system: context.system,
         ports,
         events,
+        _hold: config.hold,
     });
     Ok((actor::start(core, changeable, thread, notices), receiver))
 }
@@ -91,34 +93,51 @@ pub async fn open_session(
 /// What an earlier process left undone: a turn without an end, a close without a settlement.
 async fn settle_the_past(
     thread: &mut Thread,
-    epoch: SessionEpoch,
+    past: Past,
     ports: &SessionPorts,
     notices: &mut Vec<(NoticeKind, String)>,
 ) -> Result<(), SessionOpenError> {
-    let id = thread.meta.id;
+    let (id, epoch) = (thread.meta.id, thread.epoch);
     if let Some(turn_id) = thread.open_turn {
-        let text = "The turn above was interrupted when Peri stopped: it has no end. What its tool calls did after the last \
-                    recorded result is unknown; check before you rely on it.";
+        let words = unended(past);
         let now_ms = ports.clock.now_ms();
         let changes = [
-            ThreadChange::NoticeAdded { message: notice_message(ports, turn_id, text) },
-            ThreadChange::TurnEnded {
-                turn_id,
-                end: StoredTurnEnd::Interrupted("Peri stopped while the turn ran; its effects are unknown".to_owned()),
-            },
+            ThreadChange::NoticeAdded { message: notice_message(ports, turn_id, words.to_model) },
+            ThreadChange::TurnEnded { turn_id, end: StoredTurnEnd::Interrupted(words.end.to_owned()) },
         ];
         ports.store.commit(id, epoch, &changes, now_ms).await?;
         thread.apply_all(&changes).map_err(StoreError::Rule)?;
-        notices.push((
-            NoticeKind::Interrupted,
-            "the last turn of this session was interrupted when Peri stopped; its effects are unknown".to_owned(),
-        ));
+        notices.push((NoticeKind::Interrupted, words.to_user.to_owned()));
     }
     if thread.close_intent.is_some() {
         ports.store.settle_close(id, epoch).await?;
         thread.close_intent = None;
     }
     Ok(())
+}
+
+/// What is said of a turn that was found without an end.
+struct Unended {
+    to_model: &'static str,
+    to_user: &'static str,
+    end: &'static str,
+}
+
+fn unended(past: Past) -> Unended {
+    match past {
+        Past::Own => Unended {
+            to_model: "The turn above was interrupted when Peri stopped: it has no end. What its tool calls did after the \
+                       last recorded result is unknown; check before you rely on it.",
+            to_user: "the last turn of this session was interrupted when Peri stopped; its effects are unknown",
+            end: "Peri stopped while the turn ran; its effects are unknown",
+        },
+        Past::Forked => Unended {
+            to_model: "This session was copied from another one while the turn above ran there. What that turn did after \
+                       the last recorded result is unknown here; check before you rely on it.",
+            to_user: "this session was copied while a turn ran in the other one; here that turn ends with what was recorded",
+            end: "the session was copied while the turn ran; what it did then is unknown",
+        },
+    }
 }
 
 /// Opens the chain in its order.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use peri_acp_types::ports::{McpServerSpec, UserInteractionBroker};
+use peri_acp_types::ports::{McpServerSpec, SessionHold, UserInteractionBroker};
 use peri_acp_types::{NoticeKind, SessionId};
-use peri_agent::{Middleware, RetryPolicy, SessionConfig, SessionLimits};
+use peri_agent::{Middleware, Past, RetryPolicy, SessionConfig, SessionLimits};
 use peri_config::{ConfigError, Resolution, Settings};
 use peri_middlewares::chain::{ChainConfig, ChainPorts, production};
 use peri_middlewares::mcp::ToolSchemaBudget;
@@ -58,6 +58,8 @@ pub(crate) async fn assemble(
             cwd,
             roots,
             notices,
+            hold: Arc::new(SessionHold::default()),
+            past: Past::Own,
         },
     })
 }

@@ -3,20 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use peri_acp_types::ports::{ThreadPage, ThreadQuery};
-use peri_acp_types::{Content, SessionEpoch, SessionId, SessionSettings, Thread, TurnId};
+use peri_acp_types::ports::{MessagePage, SessionHold, ThreadPage, ThreadQuery};
+use peri_acp_types::{
+    CommandId, PromptInput, QueueSnapshot, RewindDone, RewindPreview, RewindScope, SessionEpoch, SessionId,
+    SessionSettings, SteerAnswer, StoreError, TakeBack, ThreadMeta, TurnId,
+};
 use peri_agent::{
-    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, QueueOnCancel, SessionChange, SessionHandle, SessionPorts,
+    AcceptedInput, CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, Past, QueueOnCancel, Rewind,
+    RewindRefused, SessionChange, SessionConfig, SessionHandle, SessionPorts,
 };
 use peri_config::{ModelRef, Settings};
-use peri_runtime::{AlreadyOpen, Runtime};
+use peri_runtime::{AlreadyOpen, Reservation, Runtime};
 
 use crate::assemble::{Assembly, assemble, canonical_cwd};
 use crate::models::{HttpModels, model_endpoint, with_the_one_provider};
 use crate::user_level::user_level_settings;
 use crate::{
     ControllerError, ControllerPorts, LiteParams, LoadedSession, ModelChoice, ModelConnector, OpenedSession,
-    SessionFacts, SettingChoice,
+    SessionFacts, SettingChoice, TakeOver,
 };
 
 /// What a client should wait before it asks again to close.
@@ -55,13 +59,14 @@ impl Controller {
         let id = id.unwrap_or_else(|| SessionId(self.ports.ids.uuid()));
         let reservation = self.runtime.reserve(id)?;
         let Assembly { config, models } = assemble(&self.ports, self.models.as_ref(), params, id).await?;
-        let created = peri_agent::create_session(config, self.session_ports()).await;
+        let hold = Arc::new(self.ports.store.hold(id).await?);
+        let created = peri_agent::create_session(SessionConfig { hold, ..config }, self.session_ports()).await;
         let (handle, lane) = created.map_err(|error| ControllerError::of_opening(id, error))?;
         let facts = self.facts(&handle, models);
         Ok(OpenedSession { facts, events: reservation.register(handle, lane) })
     }
 
-    /// Opens a stored session and runs it, with its history for whoever wants to replay it.
+    /// Opens a stored session and runs it.
     ///
     /// # Errors
     /// [`ControllerError`]; nothing runs then.
@@ -70,23 +75,136 @@ impl Controller {
             Ok(reservation) => reservation,
             Err(already_open) => return Err(self.why_open(already_open).await),
         };
-        let thread = self.ports.store.load(id).await?;
+        self.open_stored(reservation, params, id, Past::Own).await
+    }
+
+    /// Copies a stored session, whether it runs or not, and opens the copy: its frozen context and its conversation as they
+    /// are stored now. `id` is the client's choice; None: a new one.
+    ///
+    /// # Errors
+    /// [`ControllerError`]; nothing runs then. Where the copy could be made and not be opened, it stays stored.
+    pub async fn fork_session(
+        &self,
+        params: LiteParams,
+        source: SessionId,
+        id: Option<SessionId>,
+    ) -> Result<LoadedSession, ControllerError> {
+        let id = id.unwrap_or_else(|| SessionId(self.ports.ids.uuid()));
+        let reservation = self.runtime.reserve(id)?;
+        let head = self.ports.store.head(source).await?;
+        self.require_own_cwd(&params, source, &head.meta.cwd).await?;
+        let now_ms = self.ports.clock.now_ms();
+        let meta = ThreadMeta { id, parent_thread_id: None, created_at_ms: now_ms, updated_at_ms: now_ms, ..head.meta };
+        self.ports.store.fork(source, &meta).await?;
+        self.open_stored(reservation, params, id, Past::Forked).await
+    }
+
+    async fn open_stored(
+        &self,
+        reservation: Reservation,
+        params: LiteParams,
+        id: SessionId,
+        past: Past,
+    ) -> Result<LoadedSession, ControllerError> {
+        let head = self.ports.store.head(id).await?;
+        self.require_own_cwd(&params, id, &head.meta.cwd).await?;
+        let hold = Arc::new(self.hold(id, params.take_over).await?);
         let Assembly { config, models } = assemble(&self.ports, self.models.as_ref(), params, id).await?;
-        if config.cwd != thread.meta.cwd {
-            return Err(ControllerError::OtherCwd { id, stored: thread.meta.cwd, asked: config.cwd });
-        }
-        let opened = peri_agent::open_session(thread.clone(), config, self.session_ports()).await;
+        let config = SessionConfig { hold, past, ..config };
+        let thread = self.ports.store.load(id).await?;
+        let messages = thread.earlier + thread.messages.len() as u64;
+        let opened = peri_agent::open_session(thread, config, self.session_ports()).await;
         let (handle, lane) = opened.map_err(|error| ControllerError::of_opening(id, error))?;
         let facts = self.facts(&handle, models);
-        Ok(LoadedSession { opened: OpenedSession { facts, events: reservation.register(handle, lane) }, thread })
+        Ok(LoadedSession { opened: OpenedSession { facts, events: reservation.register(handle, lane) }, messages })
+    }
+
+    async fn hold(&self, id: SessionId, take_over: TakeOver) -> Result<SessionHold, ControllerError> {
+        match (self.ports.store.hold(id).await, take_over) {
+            (Err(StoreError::Held { .. }), TakeOver::Yes) => Ok(SessionHold::default()),
+            (held, _) => Ok(held?),
+        }
+    }
+
+    /// A session's tools and instructions are those of its own directory.
+    async fn require_own_cwd(&self, params: &LiteParams, id: SessionId, stored: &str) -> Result<(), ControllerError> {
+        let asked = canonical_cwd(&self.ports, &params.cwd).await?;
+        if asked == stored {
+            return Ok(());
+        }
+        Err(ControllerError::OtherCwd { id, stored: stored.to_owned(), asked })
+    }
+
+    /// Reads a part of a session's conversation, oldest first; `from` is 0, or the `next` of the page before.
+    ///
+    /// # Errors
+    /// [`ControllerError::NotFound`], [`ControllerError::Store`].
+    pub async fn history(&self, id: SessionId, from: u64, limit: usize) -> Result<MessagePage, ControllerError> {
+        Ok(self.ports.store.page(id, from, limit).await?)
     }
 
     /// Hands in an input. Its events carry the turn id that comes back.
     ///
     /// # Errors
     /// [`ControllerError::NotFound`] where the session does not run here; [`ControllerError::Prompt`].
-    pub async fn prompt(&self, id: SessionId, content: Vec<Content>) -> Result<TurnId, ControllerError> {
-        Ok(self.find(id)?.prompt(content).await?)
+    pub async fn prompt(&self, id: SessionId, input: PromptInput) -> Result<AcceptedInput, ControllerError> {
+        Ok(self.find(id)?.prompt(input).await?)
+    }
+
+    /// The inputs that wait, and what became of the last ones.
+    ///
+    /// # Errors
+    /// [`ControllerError::NotFound`] where the session does not run here; [`ControllerError::Ended`].
+    pub async fn queue(&self, id: SessionId) -> Result<QueueSnapshot, ControllerError> {
+        Ok(self.find(id)?.queue().await?)
+    }
+
+    /// Takes an input back that still waits.
+    ///
+    /// # Errors
+    /// As for [`Controller::queue`].
+    pub async fn take_back(&self, id: SessionId, command_id: CommandId) -> Result<TakeBack, ControllerError> {
+        Ok(self.find(id)?.take_back(command_id).await?)
+    }
+
+    /// Has an input that waits delivered to the running turn.
+    ///
+    /// # Errors
+    /// As for [`Controller::queue`].
+    pub async fn steer(&self, id: SessionId, command_id: CommandId) -> Result<SteerAnswer, ControllerError> {
+        Ok(self.find(id)?.steer(command_id).await?)
+    }
+
+    /// Gives a session that runs here another title.
+    ///
+    /// # Errors
+    /// [`ControllerError::NotFound`] where the session does not run here; [`ControllerError::Rename`].
+    pub async fn rename(&self, id: SessionId, title: String) -> Result<(), ControllerError> {
+        Ok(self.find(id)?.rename(title).await?)
+    }
+
+    /// What taking a session back to before a turn would do.
+    ///
+    /// # Errors
+    /// [`ControllerError::NotFound`] where the session does not run here; [`ControllerError::Rewind`].
+    pub async fn preview_rewind(&self, id: SessionId, to_before: TurnId) -> Result<RewindPreview, ControllerError> {
+        Ok(self.find(id)?.preview_rewind(to_before).await?)
+    }
+
+    /// Takes a session back as it was previewed.
+    ///
+    /// # Errors
+    /// As for [`Controller::preview_rewind`].
+    pub async fn rewind(&self, id: SessionId, rewind: Rewind) -> Result<RewindDone, ControllerError> {
+        Ok(self.find(id)?.rewind(rewind).await?)
+    }
+
+    /// Undoes a session's last rewind.
+    ///
+    /// # Errors
+    /// As for [`Controller::preview_rewind`].
+    pub async fn undo_rewind(&self, id: SessionId, scope: RewindScope) -> Result<RewindDone, ControllerError> {
+        Ok(self.find(id)?.undo_rewind(scope).await?)
     }
 
     /// Changes a session that runs, and gives what it works with from then on. A model is looked up in the settings as
@@ -155,7 +273,7 @@ impl Controller {
     /// [`ControllerError::NotFound`] where there is no such session.
     pub async fn close_session(&self, id: SessionId, deadline: Duration) -> Result<(), ControllerError> {
         let Some(handle) = self.runtime.find(id) else {
-            return self.ports.store.load(id).await.map(drop).map_err(ControllerError::from);
+            return self.ports.store.head(id).await.map(drop).map_err(ControllerError::from);
         };
         let epoch = handle.session_epoch();
         let settled = async {
@@ -192,21 +310,16 @@ impl Controller {
         Ok(self.ports.store.list(&ThreadQuery { cwd, ..query }).await?)
     }
 
-    /// Reads a stored session without opening it.
-    ///
-    /// # Errors
-    /// [`ControllerError::NotFound`], [`ControllerError::Store`].
-    pub async fn read_session(&self, id: SessionId) -> Result<Thread, ControllerError> {
-        Ok(self.ports.store.load(id).await?)
-    }
-
     /// Removes a stored session. One that runs here must be closed first.
     ///
     /// # Errors
     /// [`ControllerError::AlreadyOpen`], [`ControllerError::Store`].
     pub async fn delete_session(&self, id: SessionId) -> Result<(), ControllerError> {
         let _reservation = self.runtime.reserve(id)?;
-        Ok(self.ports.store.delete(id).await?)
+        let _hold = self.ports.store.hold(id).await?;
+        self.ports.store.delete(id).await?;
+        // What is left of a file history is not reached any more; a later delete of the id tries again.
+        self.ports.files.forget(id).await.map_err(|words| ControllerError::Rewind(RewindRefused::Files(words)))
     }
 
     /// Cancels what runs and closes every session. Returns what could not be confirmed, a line each.
@@ -247,8 +360,8 @@ impl Controller {
 
     /// A session that is being closed is about to be free; any other that is open stays so.
     async fn why_open(&self, already_open: AlreadyOpen) -> ControllerError {
-        match self.ports.store.load(already_open.0).await {
-            Ok(thread) if thread.close_intent == Some(thread.epoch) => {
+        match self.ports.store.head(already_open.0).await {
+            Ok(head) if head.close_intent == Some(head.epoch) => {
                 let reasons = vec![CloseReason::TasksActive];
                 CloseIncomplete { reasons, retry_after: CLOSE_RETRY_AFTER }.into()
             }
@@ -285,6 +398,7 @@ impl Controller {
             spawner: self.ports.spawner.clone(),
             store: self.ports.store.clone(),
             context: self.ports.context.clone(),
+            files: self.ports.files.clone(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What can go wrong between a client's request and a session.
 
 use peri_acp_types::{SessionId, StoreError};
-use peri_agent::{CloseIncomplete, PromptRefused, SessionEnded, SessionOpenError};
+use peri_agent::{CloseIncomplete, PromptRefused, RenameRefused, RewindRefused, SessionEnded, SessionOpenError};
 use peri_config::{ConfigError, ModelRef, ModelRefError};
 use peri_runtime::AlreadyOpen;
 
@@ -39,8 +39,15 @@ pub enum ControllerError {
         "session {id}: its frozen context has a form ({version}) that this version does not know; start a new session"
     )]
     UnknownContext { id: SessionId, version: u32 },
+    /// Another live process has it open.
+    #[error("session {id} is open in another process ({holder}); end it there, or take it over")]
+    Held { id: SessionId, holder: String },
     #[error(transparent)]
     Ended(#[from] SessionEnded),
+    #[error(transparent)]
+    Rename(#[from] RenameRefused),
+    #[error(transparent)]
+    Rewind(#[from] RewindRefused),
     #[error(transparent)]
     Prompt(#[from] PromptRefused),
     #[error(transparent)]
@@ -54,6 +61,7 @@ impl From<StoreError> for ControllerError {
         match error {
             StoreError::NotFound(id) => ControllerError::NotFound(id),
             StoreError::Exists(id) => ControllerError::Exists(id),
+            StoreError::Held { id, holder } => ControllerError::Held { id, holder },
             other => ControllerError::Store(other),
         }
     }

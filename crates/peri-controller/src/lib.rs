@@ -19,7 +19,8 @@ pub use error::ControllerError;
 pub use models::{ModelConnector, model_endpoint};
 pub use params::*;
 pub use peri_agent::{
-    CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel, SessionEnded, ShownTool,
+    AcceptedInput, CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel,
+    RenameRefused, Rewind, RewindRefused, SessionEnded, ShownTool,
 };
 pub use peri_config::{CommandLineOverlay, ConfigError};
 pub use peri_runtime::StampedEvents;

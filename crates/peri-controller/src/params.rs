@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use peri_acp_types::ports::{
-    Clock, ConfigSource, ContextSource, HttpTransport, IdSource, McpConnector, McpTransport, PathResolver, Spawner,
-    ThreadStore, TrustStore, UserInteractionBroker,
+    Clock, ConfigSource, ContextSource, FileHistory, HttpTransport, IdSource, McpConnector, McpTransport, PathResolver,
+    Spawner, ThreadStore, TrustStore, UserInteractionBroker,
 };
-use peri_acp_types::{CommandSpec, Effort, PermissionMode, SessionEpoch, SessionId, SessionSettings, Thread};
+use peri_acp_types::{CommandSpec, Effort, PermissionMode, SessionEpoch, SessionId, SessionSettings};
 use peri_agent::ShownTool;
 use peri_config::CommandLineOverlay;
 use peri_runtime::StampedEvents;
@@ -25,6 +25,8 @@ pub struct ControllerPorts {
     pub http: Arc<dyn HttpTransport>,
     pub mcp: Arc<dyn McpConnector>,
     pub paths: Arc<dyn PathResolver>,
+    /// What the agent's own tools did to files.
+    pub files: Arc<dyn FileHistory>,
     /// What the command line says about settings.
     pub overlay: CommandLineOverlay,
 }
@@ -47,6 +49,18 @@ pub struct LiteParams {
     pub offered_servers: Vec<OfferedServer>,
     /// The way to whoever can answer for this session.
     pub broker: Arc<dyn UserInteractionBroker>,
+    /// Whether a session that another live process has open is taken over. That process then loses it: its later writes are
+    /// refused.
+    pub take_over: TakeOver,
+}
+
+/// What to do about a session that another process has open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TakeOver {
+    /// It stays there, and opening it here is refused.
+    #[default]
+    No,
+    Yes,
 }
 
 /// An MCP server of the client's choice.
@@ -63,10 +77,12 @@ pub struct OpenedSession {
     pub events: StampedEvents,
 }
 
-/// A session that runs here now, with its history as it stands.
+/// A session that runs here now and has a history.
 pub struct LoadedSession {
     pub opened: OpenedSession,
-    pub thread: Thread,
+    /// Messages of the conversation when it was opened: what a client that wants the history is to be told. They can be
+    /// read by `Controller::history`; those that come later are told by events.
+    pub messages: u64,
 }
 
 /// What a client chooses for a session that runs.

@@ -97,3 +97,6 @@ pub const META_HIDDEN_PATHS: &str = "peri/hiddenPaths";
 /// The key of `_meta` in a `tools/call` result of a builtin server: `{"locations": [{"path", "line"?}],
 /// "diffs": [{"path", "oldText"?, "newText"}]}`, for display.
 pub const META_TOOL_DETAILS: &str = "peri/details";
+/// The key of `_meta` in a `tools/call` request to a builtin server: `{"sessionId", "turnId"}`, for the file history. Only the
+/// host sets it.
+pub const META_TURN: &str = "peri/turn";

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use agent_client_protocol::v1::schema::{ContentChunk, SessionUpdate, ToolCallStatus};
 use peri_acp_types::{
-    AssistantPart, Message, MessageBody, Thread, ToolArguments, ToolCall, ToolCallId, ToolKind, ToolOutput, ToolResult,
+    AssistantPart, Message, MessageBody, ToolArguments, ToolCall, ToolCallId, ToolKind, ToolOutput, ToolResult,
 };
 use peri_controller::ShownTool;
 
@@ -15,21 +15,20 @@ use super::view::said_by_peri;
 /// The transcript's updates, message by message in its order. A call comes with its result, which is in the message after it,
 /// and with the kind of the tool of its name among those that the session has now.
 pub(crate) fn replay<'a>(
-    thread: &'a Thread,
+    messages: &'a [Message],
     tools: &'a [ShownTool],
 ) -> impl Iterator<Item = Vec<SessionUpdate>> + use<'a> {
-    let results: HashMap<&ToolCallId, &ToolOutput> = thread
-        .messages
+    let results: HashMap<&ToolCallId, &ToolOutput> = messages
         .iter()
         .filter_map(|message| match &message.body {
             MessageBody::ToolResults(results) => Some(results),
-            MessageBody::User(_) | MessageBody::Assistant(_) | MessageBody::Notice(_) => None,
+            MessageBody::User(_) | MessageBody::Assistant(_) | MessageBody::Notice(_) | MessageBody::Summary(_) => None,
         })
         .flatten()
         .map(|ToolResult { call_id, output }| (call_id, output))
         .collect();
     let past = Past { results, tools };
-    thread.messages.iter().map(move |message| updates_of(message, &past))
+    messages.iter().map(move |message| updates_of(message, &past))
 }
 
 /// What a stored call does not say itself.
@@ -45,6 +44,9 @@ fn updates_of(message: &Message, past: &Past<'_>) -> Vec<SessionUpdate> {
             content.iter().map(|content| SessionUpdate::UserMessageChunk(chunk(to_block(content)))).collect()
         }
         MessageBody::Notice(text) => vec![SessionUpdate::AgentMessageChunk(said_by_peri(text))],
+        MessageBody::Summary(_) => vec![SessionUpdate::AgentMessageChunk(said_by_peri(
+            "the model's context was compacted here; from here on it sees a summary of what came before.",
+        ))],
         // Told with their calls.
         MessageBody::ToolResults(_) => Vec::new(),
         MessageBody::Assistant(assistant) => assistant

@@ -119,6 +119,12 @@ impl SessionView {
                 (vec![SessionUpdate::SessionInfoUpdate(update)], None)
             }
             SessionEvent::SettingsChanged(settings) => (self.changed(settings), None),
+            SessionEvent::InputSteered { .. }
+            | SessionEvent::QueueChanged(_)
+            | SessionEvent::CompactionStarted { .. }
+            | SessionEvent::CompactionDelta { .. }
+            | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::Rewound { .. } => (Vec::new(), None),
             SessionEvent::Notice { kind, text } => {
                 let body = EventBody::Notice { kind: extension::notice_kind(*kind), text: text.clone() };
                 (self.notice(*kind, text), Some(body))

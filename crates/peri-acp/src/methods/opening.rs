@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{
@@ -12,8 +13,8 @@ use agent_client_protocol::v1::schema::{
     ResumeSessionResponse, SystemPrompt,
 };
 use agent_client_protocol::{Error, JsonRpcResponse};
-use peri_acp_types::{SessionId, Thread};
-use peri_controller::{ControllerError, LiteParams, LoadedSession, OpenedSession, SessionFacts};
+use peri_acp_types::SessionId;
+use peri_controller::{ControllerError, LiteParams, LoadedSession, OpenedSession, SessionFacts, TakeOver};
 
 use super::{ToClient, beside, too_many};
 use crate::broker::AcpBroker;
@@ -21,12 +22,15 @@ use crate::connection::{Connection, InFlight};
 use crate::errors::{from_controller, invalid_params};
 use crate::extension::{NewSessionRequestMeta, from_meta};
 use crate::forward::{forward, send_update};
+use crate::history::{HistoryCutShort, tell_history};
 use crate::map::mcp::{offered_server, path_text};
 use crate::map::options::{config_options, mode_state};
-use crate::map::replay::replay;
 use crate::map::session::{commands_update, facts_meta, named_session};
 use crate::map::view::SessionView;
 use crate::transport::{ClientGone, Outlet};
+
+/// How long a session may take to end whose history could not be told.
+const END_DEADLINE: Duration = Duration::from_secs(10);
 
 pub(super) fn new(
     connection: &Arc<Connection>,
@@ -41,7 +45,7 @@ pub(super) fn new(
     beside(client, async move {
         match opening.connection.controller.new_session(params, id).await {
             Err(error) => opening.give_up(&error),
-            Ok(opened) => opening.take_up(opened, None).await,
+            Ok(opened) => opening.take_up(opened, 0).await,
         }
     })
 }
@@ -86,10 +90,10 @@ fn open_stored<T: OpeningAnswer>(
     beside(client, async move {
         match opening.connection.controller.load_session(params, id).await {
             Err(error) => opening.give_up(&error),
-            Ok(LoadedSession { opened, thread }) => {
+            Ok(LoadedSession { opened, messages }) => {
                 let told = match history {
-                    History::Told => Some(thread),
-                    History::Untold => None,
+                    History::Told => messages,
+                    History::Untold => 0,
                 };
                 opening.take_up(opened, told).await;
             }
@@ -121,6 +125,7 @@ impl Setup {
             cwd: path_text(self.cwd)?,
             offered_servers: self.mcp_servers.into_iter().map(offered_server).collect::<Result<_, Error>>()?,
             broker: Arc::new(broker),
+            take_over: TakeOver::No,
         })
     }
 }
@@ -182,15 +187,22 @@ impl<T: OpeningAnswer> Opening<T> {
         let _ = self.responder.respond_with_error(from_controller(error));
     }
 
-    /// Tells the history if there is one to tell, answers, says which commands there are, and then forwards the session's
+    /// Tells so many messages of the history, answers, says which commands there are, and then forwards the session's
     /// events until they end: in this order, so that the client knows a session before it hears of it.
-    async fn take_up(self, opened: OpenedSession, history: Option<Thread>) {
+    async fn take_up(self, opened: OpenedSession, history: u64) {
         let OpenedSession { facts, events } = opened;
         let desk = self.connection.add_desk(&facts);
         let outlet = Outlet::new(self.client, self.connection.backlog.clone());
-        let told = match history {
-            None => Ok(()),
-            Some(thread) => show_history(&outlet, &facts, &thread).await,
+        let told = match tell_history(&self.connection.controller, &outlet, &facts, history).await {
+            Ok(()) => Ok(()),
+            Err(HistoryCutShort::ClientGone) => Err(ClientGone),
+            Err(HistoryCutShort::Unreadable(error)) => {
+                let _ = self.responder.respond_with_error(from_controller(&error));
+                desk.end();
+                drop(events);
+                self.connection.controller.end_sessions(&[desk.id], END_DEADLINE).await;
+                return self.connection.remove_desk(&desk);
+            }
         };
         let _ = self.responder.respond(T::of(&facts));
         drop(self.in_flight);
@@ -206,14 +218,6 @@ impl<T: OpeningAnswer> Opening<T> {
             self.connection.controller.events_ended(desk.id, desk.epoch);
         }
     }
-}
-
-async fn show_history(outlet: &Outlet, facts: &SessionFacts, thread: &Thread) -> Result<(), ClientGone> {
-    for updates in replay(thread, &facts.tools) {
-        outlet.room().await?;
-        updates.into_iter().try_for_each(|update| send_update(outlet, facts.session_id, update))?;
-    }
-    Ok(())
 }
 
 fn show_commands(outlet: &Outlet, facts: &SessionFacts) -> Result<(), ClientGone> {

@@ -6,8 +6,8 @@ use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{CancelNotification, PromptRequest, PromptResponse};
 use agent_client_protocol::{Error, RequestCancellation};
 use futures::future::{Either, select};
-use peri_acp_types::{AttemptId, TurnId};
-use peri_controller::{CancelAnswer, CancelTarget, QueueOnCancel};
+use peri_acp_types::{AttemptId, PromptInput, TurnId};
+use peri_controller::{AcceptedInput, CancelAnswer, CancelTarget, QueueOnCancel};
 use uuid::Uuid;
 
 use super::{ToClient, beside, too_many};
@@ -28,8 +28,8 @@ pub(super) fn prompt(
     let Some(in_flight) = connection.admit() else { return too_many(responder) };
     let connection = connection.clone();
     beside(client, async move {
-        match connection.controller.prompt(desk.id, content).await {
-            Ok(turn_id) => {
+        match connection.controller.prompt(desk.id, PromptInput::new(content)).await {
+            Ok(AcceptedInput { turn_id, .. }) => {
                 let cancellation = responder.cancellation();
                 desk.answer_at_end(turn_id, responder);
                 see_through(&connection, &desk, turn_id, cancellation, in_flight).await;

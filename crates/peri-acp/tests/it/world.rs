@@ -71,6 +71,7 @@ impl World {
             http: Arc::new(NoHttp),
             mcp: Arc::new(FakeServers),
             paths: Arc::new(PlainPaths),
+            files: Arc::new(NoFileHistory),
             overlay: CommandLineOverlay::default(),
         };
         let models = Models(Mutex::new(models.into_iter().collect()));

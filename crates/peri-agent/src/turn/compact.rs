@@ -57,6 +57,7 @@ fn text_bytes(message: &Message) -> u64 {
             results.iter().flat_map(|result| &result.output.content).map(content_bytes).sum()
         }
         MessageBody::Notice(text) => text.len(),
+        MessageBody::Summary(summary) => summary.text.len(),
         MessageBody::Assistant(assistant) => assistant.parts.iter().map(part_bytes).sum(),
     };
     bytes as u64

@@ -92,7 +92,7 @@ impl Turn {
         ModelRequest {
             system: self.core.system.clone(),
             tools: self.core.tools.clone(),
-            messages: model_messages(&self.thread.messages, self.asked.model.name()),
+            messages: model_messages(self.thread.context(), self.asked.model.name()),
             max_output_tokens: self.max_output_tokens(),
             output_room: self.output_room(),
             thinking: self.asked.thinking,

@@ -92,6 +92,7 @@ impl Host {
             http,
             mcp: servers.clone(),
             paths: Arc::new(WorkspacePathResolver::new(places.home(), vec![output_dir])),
+            files: Arc::new(NoFileHistory),
             overlay,
         };
         let controller = Controller::new(ports);

@@ -64,6 +64,7 @@ impl World {
             http: Arc::new(Nothing),
             mcp: Arc::new(Servers(Arc::clone(&servers))),
             paths: Arc::new(Links),
+            files: Arc::new(NoFileHistory),
             overlay: CommandLineOverlay::default(),
         };
         let models = Models { model: model.clone(), endpoints: Arc::clone(&endpoints) };
@@ -73,7 +74,13 @@ impl World {
 
 /// A session of the main agent, whose client refuses everything.
 pub fn params(cwd: &str) -> LiteParams {
-    LiteParams { agent: "main".to_owned(), cwd: cwd.to_owned(), offered_servers: Vec::new(), broker: Arc::new(Nothing) }
+    LiteParams {
+        agent: "main".to_owned(),
+        cwd: cwd.to_owned(),
+        offered_servers: Vec::new(),
+        broker: Arc::new(Nothing),
+        take_over: TakeOver::No,
+    }
 }
 
 struct Models {
