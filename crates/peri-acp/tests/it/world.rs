@@ -8,8 +8,8 @@ use futures::channel::oneshot;
 use peri_acp::{AgentSide, ServeError, in_process, serve};
 use peri_acp_types::ports::{
     Clock, ConfigDocument, ConfigPlace, ConfigRevision, ConfigSource, ConfigSourceError, ContextSource, HttpError,
-    HttpRequest, HttpResponse, HttpTransport, PathResolver, ResolvedPath, Spawner, TrustState, TrustStore,
-    TrustVerdict,
+    HttpRequest, HttpResponse, HttpTransport, NoFileHistory, PathResolver, ResolvedPath, Spawner, TrustState,
+    TrustStore, TrustVerdict,
 };
 use peri_acp_types::{ContextFacts, SessionId, Thread};
 use peri_controller::{CommandLineOverlay, Controller, ControllerPorts, ModelConnector, Persistence};

@@ -46,6 +46,7 @@ fn message_text(message: &Message) -> String {
             format!("\n## {}\n{parts}", assistant.model)
         }
         MessageBody::ToolResults(results) => results.iter().map(result).collect(),
+        MessageBody::Summary(summary) => format!("\n## Summary for the model\n\n{}\n", summary.text),
         MessageBody::Notice(words) => format!("\n*{words}*\n"),
     }
 }

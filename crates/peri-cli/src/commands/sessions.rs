@@ -5,7 +5,7 @@
 //! store; no secret that the settings know is shown with a transcript.
 
 use peri_acp_types::ports::{ThreadQuery, ThreadStore};
-use peri_acp_types::{SessionId, StoreError, Thread, ThreadMeta};
+use peri_acp_types::{SessionId, StoreError, StoredTurn, Thread, ThreadMeta};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -82,10 +82,37 @@ enum NotFound {
 }
 
 async fn load(store: &dyn ThreadStore, id: SessionId) -> Result<Thread, NotFound> {
-    store.load(id).await.map_err(|error| match error {
+    whole(store, id).await.map_err(|error| match error {
         StoreError::NotFound(_) => NotFound::Unknown,
         other => NotFound::Failed(store_failure(&other)),
     })
+}
+
+/// The thread with all of its conversation, also what a compaction took out of the model's sight.
+async fn whole(store: &dyn ThreadStore, id: SessionId) -> Result<Thread, StoreError> {
+    let mut thread = store.load(id).await?;
+    if thread.earlier == 0 {
+        return Ok(thread);
+    }
+    let (mut messages, mut turns) = (Vec::new(), Vec::new());
+    let mut from = Some(0);
+    while let Some(place) = from {
+        let page = store.page(id, place, PAGE).await?;
+        messages.extend(page.messages);
+        // A turn whose messages are on two pages is named by both.
+        for turn in page.turns {
+            if !known(&turns, &turn) {
+                turns.push(turn);
+            }
+        }
+        from = page.next;
+    }
+    (thread.earlier, thread.messages, thread.turns) = (0, messages, turns);
+    Ok(thread)
+}
+
+fn known(turns: &[StoredTurn], turn: &StoredTurn) -> bool {
+    turns.iter().rev().any(|known| known.turn_id == turn.turn_id)
 }
 
 async fn find(store: &dyn ThreadStore, id: &str) -> Result<SessionId, NotFound> {

@@ -42,6 +42,7 @@ fn message_text(body: &MessageBody) -> String {
         MessageBody::Assistant(message) => message.parts.iter().map(part_text).collect(),
         MessageBody::ToolResults(results) => results.iter().map(result_text).collect(),
         MessageBody::Notice(text) => format!("\n({text})\n"),
+        MessageBody::Summary(summary) => format!("\n(from here on the model sees this summary)\n{}\n", summary.text),
     }
 }
 
@@ -123,6 +124,9 @@ fn message_json(message: &Message) -> Value {
         }),
         MessageBody::ToolResults(results) => {
             json!({"role": "user", "content": results.iter().map(result_json).collect::<Vec<_>>()})
+        }
+        MessageBody::Summary(summary) => {
+            json!({"role": "summary", "content": [{"type": "text", "text": summary.text}]})
         }
         MessageBody::Notice(text) => json!({"role": "notice", "content": [{"type": "text", "text": text}]}),
     };

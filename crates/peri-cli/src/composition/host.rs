@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use peri_acp::{AgentSide, ClientSide, ServeError};
-use peri_acp_types::ports::{Clock, HttpTransport, IdSource, KillProof, ThreadStore};
+use peri_acp_types::ports::{Clock, HttpTransport, IdSource, KillProof, NoFileHistory, ThreadStore};
 use peri_config::CommandLineOverlay;
 use peri_controller::{Controller, ControllerPorts};
 use peri_mcp_servers::config::{FileConfigSource, FileTrustStore};

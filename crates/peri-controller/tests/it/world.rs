@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use peri_acp_types::ports::{
     ConfigDocument, ConfigPlace, ConfigRevision, ConfigSource, ConfigSourceError, ContextSource, HttpError,
-    HttpRequest, HttpResponse, HttpTransport, McpConnectError, McpConnector, McpDuplex, McpServerSpec, PathResolver,
-    ResolvedPath, TrustState, TrustStore, TrustVerdict, UserInteractionBroker,
+    HttpRequest, HttpResponse, HttpTransport, McpConnectError, McpConnector, McpDuplex, McpServerSpec, NoFileHistory,
+    PathResolver, ResolvedPath, TrustState, TrustStore, TrustVerdict, UserInteractionBroker,
 };
 use peri_acp_types::{ContextFacts, PermissionAnswer, PermissionRequest};
-use peri_controller::{CommandLineOverlay, Controller, ControllerPorts, LiteParams, ModelConnector, Persistence};
+use peri_controller::{
+    CommandLineOverlay, Controller, ControllerPorts, LiteParams, ModelConnector, Persistence, TakeOver,
+};
 use peri_model::{LanguageModel, ModelEndpoint};
 use peri_testkit::fake_model::FakeModel;
 use peri_testkit::fake_store::FakeStore;
