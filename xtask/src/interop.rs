@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use sha2::{Digest, Sha256};
 
 use crate::prerequisites;
-use crate::run::{command, run};
+use crate::run::{command, run, target_directory};
 
 const NODE_PACKAGES: &str = "node_modules";
 const PYTHON_PACKAGES: &str = "venv";
@@ -52,7 +52,7 @@ pub fn run_suites(root: &Path, only: Option<Suite>) -> anyhow::Result<()> {
 }
 
 fn run_suite(root: &Path, suite: Suite) -> anyhow::Result<()> {
-    let place = Place { root: root.to_owned(), folder: root.join("target/interop").join(suite.folder()) };
+    let place = Place { root: root.to_owned(), folder: target_directory(root).join("interop").join(suite.folder()) };
     mirror(&root.join("interop").join(suite.folder()), &place.folder)?;
     place.install_node_packages()?;
     place.install_python_packages()?;
@@ -149,7 +149,7 @@ impl Place {
 
     /// A program in the suite's folder, with the suite's packages first on its search path.
     fn command(&self, program: &str) -> anyhow::Result<Command> {
-        let binaries = self.root.join("target/debug");
+        let binaries = target_directory(&self.root).join("debug");
         let own = [self.folder.join(NODE_PACKAGES).join(".bin"), self.folder.join(PYTHON_PACKAGES).join("bin")];
         let inherited = std::env::var_os("PATH").unwrap_or_default();
         let search_path: OsString = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&inherited)))?;

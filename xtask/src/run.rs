@@ -1,6 +1,6 @@
 //! Running other programs, with the command shown first.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
@@ -10,6 +10,11 @@ pub fn command(root: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(words.first().copied().unwrap_or_default());
     command.args(words.iter().skip(1)).current_dir(root);
     command
+}
+
+/// Where cargo puts what it builds.
+pub fn target_directory(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |named| root.join(named))
 }
 
 /// Runs it to its end; another exit code than 0 is an error.

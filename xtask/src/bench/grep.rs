@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 
 use super::{figures::Figures, machine, tree};
 use crate::prerequisites::install_debian_packages;
-use crate::run::{self, command, output, succeeds};
+use crate::run::{self, command, output, succeeds, target_directory};
 
 /// No more than so many times the time of `rg`.
 const TARGET: f64 = 1.3;
@@ -134,7 +134,7 @@ struct Server {
 
 impl Server {
     fn start(root: &Path, folder: &Path) -> anyhow::Result<Server> {
-        let mut child = Command::new(root.join("target/release/examples/grep"))
+        let mut child = Command::new(target_directory(root).join("release/examples/grep"))
             .arg(folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

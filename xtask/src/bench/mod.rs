@@ -80,7 +80,7 @@ fn release_binary(root: &Path, named: Option<&Path>) -> anyhow::Result<PathBuf> 
         return Ok(binary.to_path_buf());
     }
     run::run(&mut command(root, &["cargo", "build", "--release", "--quiet", "-p", "peri-cli"]))?;
-    Ok(root.join("target/release/peri"))
+    Ok(run::target_directory(root).join("release/peri"))
 }
 
 /// A home of Peri's own with an empty workspace in it; gone with the value.
