@@ -36,6 +36,11 @@ pub(crate) async fn expanded(
     Ok(expanded)
 }
 
+/// Whether an input is a command.
+pub(crate) fn begins_with_command(content: &[Content], commands: &[CommandSpec]) -> bool {
+    find(content, commands).is_some()
+}
+
 /// The command in the first text of an input, and where that text is. A name that nobody contributed is ordinary text:
 /// `/usr/bin is full`.
 fn find<'a>(content: &'a [Content], commands: &[CommandSpec]) -> Option<(usize, Invocation<'a>)> {

@@ -4,9 +4,12 @@
 //! running turn's, the settings are the actor's.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use peri_acp_types::ports::SessionHold;
-use peri_acp_types::{AgentEvent, AgentId, CommandSpec, SessionEvent, ToolSpec};
+use peri_acp_types::{
+    AgentEvent, AgentId, AttemptId, CommandSpec, SessionEvent, ToolSpec, TurnEnd, TurnError, TurnId, TurnOutcome, Usage,
+};
 
 use crate::{EventSender, Middleware, SessionLimits, SessionPorts, SessionScope};
 
@@ -27,5 +30,22 @@ pub(crate) struct SessionCore {
 impl SessionCore {
     pub(crate) async fn emit_outside_turn(&self, event: SessionEvent) {
         self.events.send(AgentEvent { agent_id: AgentId::main(), turn_id: None, attempt_id: None, event }).await;
+    }
+
+    /// The terminal event of an input whose turn never began: nothing of it was asked of a model.
+    pub(crate) async fn emit_end_of_input(&self, turn_id: TurnId, error: TurnError) {
+        self.emit_end(turn_id, None, error).await;
+    }
+
+    /// The terminal event of a turn that could not send it by itself.
+    pub(crate) async fn emit_end(&self, turn_id: TurnId, attempt_id: Option<AttemptId>, error: TurnError) {
+        let end = TurnEnd {
+            outcome: TurnOutcome::Interrupted(error),
+            usage: Usage::default(),
+            steps: 0,
+            elapsed: Duration::ZERO,
+        };
+        let event = SessionEvent::TurnEnded(end);
+        self.events.send(AgentEvent { agent_id: AgentId::main(), turn_id: Some(turn_id), attempt_id, event }).await;
     }
 }

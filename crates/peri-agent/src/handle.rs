@@ -88,14 +88,23 @@ pub enum QueueOnCancel {
 }
 
 /// The verdict on a cancel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CancelAnswer {
     /// The turn is being cancelled, by this call or an earlier one.
-    Cancelling(TurnKey),
+    Cancelling(Cancelling),
     /// That attempt is over; nothing was done. This one runs now, if any.
     Stale { current: Option<TurnKey> },
     /// No turn runs.
     Idle,
+}
+
+/// What a cancel has set going.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cancelling {
+    /// The turn whose terminal event follows.
+    pub key: TurnKey,
+    /// Inputs that this call took from the queue, in their order. They have no turn, so no terminal event comes for them.
+    pub withdrawn: Vec<AcceptedInput>,
 }
 
 /// An input that was not taken.

@@ -18,6 +18,7 @@ mod lane;
 mod loop_guard;
 mod middleware;
 mod prompt;
+mod queue;
 mod rewind;
 mod session;
 mod turn;

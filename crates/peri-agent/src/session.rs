@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use peri_acp_types::{
-    FrozenBlob, Message, MessageBody, MessageId, NoticeKind, SessionEpoch, StoreError, StoredTurnEnd, Thread,
-    ThreadChange, ThreadMeta, TurnId,
+    FrozenBlob, Message, MessageBody, MessageId, NoticeKind, StoreError, StoredTurnEnd, Thread, ThreadChange,
+    ThreadMeta, TurnId,
 };
 
 use crate::actor;

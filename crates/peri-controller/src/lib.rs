@@ -19,7 +19,7 @@ pub use error::ControllerError;
 pub use models::{ModelConnector, model_endpoint};
 pub use params::*;
 pub use peri_agent::{
-    AcceptedInput, CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel,
+    AcceptedInput, CancelAnswer, CancelTarget, Cancelling, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel,
     RenameRefused, Rewind, RewindRefused, SessionEnded, ShownTool,
 };
 pub use peri_config::{CommandLineOverlay, ConfigError};

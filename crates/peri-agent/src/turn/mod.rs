@@ -13,14 +13,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peri_acp_types::{
-    AgentEvent, AgentId, AttemptId, CancellationToken, Content, Message, MessageBody, MessageId, NoticeKind,
-    SessionEvent, StoreError, Thread, ThreadChange, TurnError, TurnId, TurnOutcome, Usage,
+    AgentEvent, AgentId, AttemptId, CancellationToken, Message, MessageBody, MessageId, NoticeKind, SessionEvent,
+    StoreError, Thread, ThreadChange, TurnError, TurnId, TurnOutcome, Usage,
 };
 use tokio::sync::watch;
 
 use crate::change::ModelInUse;
 use crate::core::SessionCore;
 use crate::loop_guard::LoopGuard;
+use crate::queue::InputQueue;
 use receive::Received;
 
 /// A turn under way.
@@ -35,8 +36,8 @@ pub(crate) struct Turn {
     chosen: watch::Receiver<ModelInUse>,
     /// What this turn asks: the choice as it was when the turn was last free to follow it.
     asked: ModelInUse,
-    /// Not yet received.
-    input: Option<Vec<Content>>,
+    /// Its own input waits there, and those that are to join it.
+    queue: InputQueue,
     /// Set by a stage that cannot go on; Receive leaves with it.
     exit: Option<TurnOutcome>,
     guard: LoopGuard,
@@ -63,8 +64,7 @@ pub(crate) enum SessionAfterTurn {
 }
 
 /// Runs a turn to its end. The terminal event has been sent when this returns.
-pub(crate) async fn run(mut turn: Turn, input: Vec<Content>) -> EndedTurn {
-    turn.input = Some(input);
+pub(crate) async fn run(mut turn: Turn) -> EndedTurn {
     loop {
         match turn.receive().await {
             Received::GoOn => {}
@@ -81,6 +81,7 @@ impl Turn {
         core: Arc<SessionCore>,
         thread: Thread,
         turn_id: TurnId,
+        queue: InputQueue,
         attempt: watch::Sender<AttemptId>,
         cancel: CancellationToken,
         chosen: watch::Receiver<ModelInUse>,
@@ -93,11 +94,11 @@ impl Turn {
             core,
             thread,
             turn_id,
+            queue,
             attempt,
             cancel,
             chosen,
             asked,
-            input: None,
             exit: None,
             steps: 0,
             usage: Usage::default(),

@@ -4,8 +4,9 @@
 //! Invariants: at most one turn runs, and its terminal event has been sent before the next one starts. While a turn runs,
 //! nothing but a close holds the mailbox up: a client that reads nothing can still cancel.
 
+mod telling;
+
 use std::any::Any;
-use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,23 +14,23 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use peri_acp_types::{
-    AgentEvent, AgentId, AttemptId, CancellationToken, CommandId, Content, NoticeKind, PromptInput, SessionEvent,
-    SessionSettings, StoreError, StoredTurnEnd, Thread, ThreadChange, TurnEnd, TurnError, TurnId, TurnKey, TurnOutcome,
-    Usage,
+    AttemptId, CancellationToken, CommandId, Content, Delivery, NoticeKind, PromptInput, SessionEvent, SessionSettings,
+    SteerAnswer, StoreError, StoredTurnEnd, Thread, ThreadChange, TurnError, TurnId, TurnKey,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::change::Changeable;
+use crate::command::begins_with_command;
 use crate::core::SessionCore;
 use crate::handle::{MAILBOX_CAPACITY, Opening, SessionCommand, ShownTool};
+use crate::queue::InputQueue;
 use crate::turn::{self, EndedTurn, SessionAfterTurn, Turn};
 use crate::{
-    AcceptedInput, CancelAnswer, CancelTarget, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel,
+    AcceptedInput, CancelAnswer, CancelTarget, Cancelling, CloseIncomplete, CloseReason, PromptRefused, QueueOnCancel,
     SessionChange, SessionEnded, SessionHandle,
 };
+use telling::{Told, Untold};
 
-/// Inputs that may wait for the running turn.
-const MAX_QUEUED_INPUTS: usize = 32;
 /// What a client should wait before it asks again to close.
 const CLOSE_RETRY_AFTER: Duration = Duration::from_millis(100);
 
@@ -37,20 +38,14 @@ struct Actor {
     core: Arc<SessionCore>,
     mailbox: mpsc::Receiver<SessionCommand>,
     changeable: Changeable,
-    /// Settings that the lane had no room for yet. Later ones take their place: only what holds is worth telling.
-    untold: Option<SessionSettings>,
+    untold: Untold,
     /// The model is being asked for its limits. Here and not in a task of its own, so that it ends with the session.
     learning: Option<BoxFuture<'static, ()>>,
     /// None while a turn has it.
     thread: Option<Thread>,
     running: Option<RunningTurn>,
-    queue: VecDeque<QueuedInput>,
+    queue: InputQueue,
     closing: bool,
-}
-
-struct QueuedInput {
-    turn_id: TurnId,
-    content: Vec<Content>,
 }
 
 struct RunningTurn {
@@ -65,7 +60,9 @@ type Panic = Box<dyn Any + Send>;
 
 enum Next {
     Command(Option<SessionCommand>),
-    SettingsTold,
+    Told(Told),
+    /// The turn has changed the queue.
+    QueueChanged,
     LimitsLearned,
     TurnDone(Result<EndedTurn, Panic>),
 }
@@ -90,10 +87,10 @@ pub(crate) fn start(
         mailbox,
         learning: Some(learn_limits(&changeable)),
         changeable,
-        untold: None,
+        untold: Untold::default(),
         thread: Some(thread),
         running: None,
-        queue: VecDeque::new(),
+        queue: InputQueue::default(),
         closing: false,
     };
     spawner.spawn(actor.run(notices).boxed());
@@ -112,13 +109,13 @@ impl Actor {
                     let _ = reply.send(answer);
                 }
                 Next::Command(Some(SessionCommand::Queue { reply })) => {
-                    let _ = reply.send(peri_acp_types::QueueSnapshot::default());
+                    let _ = reply.send(self.queue.snapshot());
                 }
-                Next::Command(Some(SessionCommand::TakeBack { reply, .. })) => {
-                    let _ = reply.send(peri_acp_types::TakeBack::NoSuchInput);
+                Next::Command(Some(SessionCommand::TakeBack { command_id, reply })) => {
+                    let _ = reply.send(self.queue.take_back(&command_id));
                 }
-                Next::Command(Some(SessionCommand::Steer { reply, .. })) => {
-                    let _ = reply.send(peri_acp_types::SteerAnswer::NoSuchInput);
+                Next::Command(Some(SessionCommand::Steer { command_id, reply })) => {
+                    let _ = reply.send(self.steer(&command_id));
                 }
                 Next::Command(Some(SessionCommand::Rename { reply, .. })) => {
                     let _ = reply.send(Err(crate::RenameRefused::Ended));
@@ -145,7 +142,8 @@ impl Actor {
                     }
                     let _ = reply.send(answer);
                 }
-                Next::SettingsTold => self.untold = None,
+                Next::Told(told) => self.untold.told(told),
+                Next::QueueChanged => {}
                 Next::LimitsLearned => self.learning = None,
                 // Nobody can reach the session any more.
                 Next::Command(None) => return self.abandon().await,
@@ -160,14 +158,20 @@ impl Actor {
     }
 
     async fn next(&mut self) -> Next {
-        let (core, untold) = (&self.core, self.untold.clone());
-        let telling = untold.map(|settings| core.emit_outside_turn(SessionEvent::SettingsChanged(settings)));
+        let telling = self.untold.next(&self.queue).map(|(told, event)| {
+            let core = &self.core;
+            async move {
+                core.emit_outside_turn(event).await;
+                told
+            }
+        });
         tokio::select! {
-            // A cancel that has arrived is judged before the turn goes on, and settings are told before what follows them.
+            // A cancel that has arrived is judged before the turn goes on, and changes are told before what follows them.
             biased;
             command = self.mailbox.recv() => Next::Command(command),
-            () = if_any(telling) => Next::SettingsTold,
+            told = if_any(telling) => Next::Told(told),
             result = if_any(self.running.as_mut().map(|turn| &mut turn.future)) => Next::TurnDone(result),
+            () = self.queue.changed() => Next::QueueChanged,
             () = if_any(self.learning.as_mut()) => Next::LimitsLearned,
         }
     }
@@ -192,13 +196,16 @@ impl Actor {
         }
         let settings = self.changeable.settings().clone();
         if settings != before {
-            self.untold = Some(settings.clone());
+            self.untold.settings = Some(settings.clone());
         }
         Ok(settings)
     }
 
     fn accept(&mut self, input: PromptInput) -> Result<AcceptedInput, PromptRefused> {
-        let PromptInput { content, command_id, delivery: _ } = input;
+        let PromptInput { content, command_id, delivery } = input;
+        if let Some(known) = command_id.as_ref().and_then(|command_id| self.queue.known(command_id)) {
+            return Ok(known);
+        }
         if self.closing {
             return Err(PromptRefused::Closed);
         }
@@ -206,25 +213,41 @@ impl Actor {
         if !content.iter().any(says_something) {
             return Err(PromptRefused::Empty);
         }
-        if self.queue.len() >= MAX_QUEUED_INPUTS {
-            return Err(PromptRefused::QueueFull { waiting: self.queue.len() });
-        }
         let turn_id = TurnId(self.core.ports.ids.uuid());
-        self.queue.push_back(QueuedInput { turn_id, content });
-        Ok(AcceptedInput { turn_id, command_id: command_id.unwrap_or_else(|| CommandId::of_turn(turn_id)) })
+        let command_id = command_id.unwrap_or_else(|| CommandId::of_turn(turn_id));
+        let accepted = AcceptedInput { turn_id, command_id };
+        let delivery = match delivery {
+            Delivery::Steer if self.running.is_some() && self.can_join(&content) => Delivery::Steer,
+            Delivery::Steer | Delivery::OwnTurn => Delivery::OwnTurn,
+        };
+        self.queue.push(accepted.clone(), content, delivery)?;
+        Ok(accepted)
+    }
+
+    fn steer(&self, command_id: &CommandId) -> SteerAnswer {
+        if self.running.is_none() {
+            return self.queue.state(command_id).map_or(SteerAnswer::NoSuchInput, SteerAnswer::TooLate);
+        }
+        self.queue.steer(command_id, |content| self.can_join(content))
+    }
+
+    /// A command is run for an input with a turn of its own only: what it does may end that turn.
+    fn can_join(&self, content: &[Content]) -> bool {
+        !begins_with_command(content, &self.core.commands)
     }
 
     fn start_next_turn(&mut self) {
-        if self.running.is_some() || self.closing || self.queue.is_empty() {
+        if self.running.is_some() || self.closing || self.thread.is_none() {
             return;
         }
-        let (Some(thread), Some(input)) = (self.thread.take(), self.queue.pop_front()) else { return };
+        let Some(AcceptedInput { turn_id, .. }) = self.queue.dispatch() else { return };
+        let Some(thread) = self.thread.take() else { return };
         let (attempt_tx, attempt) = watch::channel(AttemptId(self.core.ports.ids.uuid()));
         let cancel = CancellationToken::new();
-        let turn =
-            Turn::new(self.core.clone(), thread, input.turn_id, attempt_tx, cancel.clone(), self.changeable.watch());
-        let future = AssertUnwindSafe(turn::run(turn, input.content)).catch_unwind().boxed();
-        self.running = Some(RunningTurn { turn_id: input.turn_id, attempt, cancel, future });
+        let (core, queue) = (self.core.clone(), self.queue.clone());
+        let turn = Turn::new(core, thread, turn_id, queue, attempt_tx, cancel.clone(), self.changeable.watch());
+        let future = AssertUnwindSafe(turn::run(turn)).catch_unwind().boxed();
+        self.running = Some(RunningTurn { turn_id, attempt, cancel, future });
     }
 
     /// Takes the thread back.
@@ -239,7 +262,19 @@ impl Actor {
             },
         };
         self.thread = Some(ended.thread);
+        self.end_broken_off(turn.turn_id).await;
         ended.session
+    }
+
+    /// After a turn: what was to join it has a turn of its own, and what it left unsettled, since it broke off, has an end.
+    async fn end_broken_off(&mut self, turn_id: TurnId) {
+        for input in self.queue.turn_ended() {
+            // The turn's own end has been told.
+            if input.turn_id != turn_id {
+                let error = TurnError::Internal("the turn that it joined broke off".to_owned());
+                self.core.emit_end_of_input(input.turn_id, error).await;
+            }
+        }
     }
 
     /// After a bug of ours inside a turn: says so, and goes back to what is stored.
@@ -248,19 +283,7 @@ impl Actor {
         (turn_id, attempt_id): (TurnId, AttemptId),
         text: String,
     ) -> Result<Thread, StoreError> {
-        let end = TurnEnd {
-            outcome: TurnOutcome::Interrupted(TurnError::Internal(text)),
-            usage: Usage::default(),
-            steps: 0,
-            elapsed: Duration::ZERO,
-        };
-        let event = AgentEvent {
-            agent_id: AgentId::main(),
-            turn_id: Some(turn_id),
-            attempt_id: Some(attempt_id),
-            event: SessionEvent::TurnEnded(end),
-        };
-        self.core.events.send(event).await;
+        self.core.emit_end(turn_id, Some(attempt_id), TurnError::Internal(text)).await;
         let mut thread = self.core.ports.store.load(self.core.scope.session_id).await?;
         if let Some(turn_id) = thread.open_turn {
             let change = ThreadChange::TurnEnded {
@@ -279,7 +302,8 @@ impl Actor {
         let current = self.current_turn();
         let (Some(turn), Some(key)) = (&self.running, current) else {
             return match target {
-                CancelTarget::Current => self.cleared(queue, CancelAnswer::Idle),
+                // Nothing waits where nothing runs.
+                CancelTarget::Current => CancelAnswer::Idle,
                 CancelTarget::Attempt { .. } => CancelAnswer::Stale { current: None },
             };
         };
@@ -291,14 +315,11 @@ impl Actor {
             return CancelAnswer::Stale { current };
         }
         turn.cancel.cancel();
-        self.cleared(queue, CancelAnswer::Cancelling(key))
-    }
-
-    fn cleared(&mut self, queue: QueueOnCancel, answer: CancelAnswer) -> CancelAnswer {
-        if queue == QueueOnCancel::Clear {
-            self.queue.clear();
-        }
-        answer
+        let withdrawn = match queue {
+            QueueOnCancel::Keep => Vec::new(),
+            QueueOnCancel::Clear => self.queue.clear(),
+        };
+        CancelAnswer::Cancelling(Cancelling { key, withdrawn })
     }
 
     fn current_turn(&self) -> Option<TurnKey> {
