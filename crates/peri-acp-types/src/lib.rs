@@ -17,6 +17,7 @@ pub mod queue;
 pub mod rewind;
 pub mod settings;
 pub mod thread;
+mod thread_part;
 pub mod tool;
 
 pub use context::*;

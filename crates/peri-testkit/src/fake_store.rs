@@ -2,16 +2,17 @@
 //!
 //! Invariant: without faults it gives the answers of every other store; the conformance suite runs on it too.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use peri_acp_types::ports::{ThreadPage, ThreadQuery, ThreadStore};
+use peri_acp_types::ports::{MessagePage, SessionHold, ThreadHead, ThreadPage, ThreadQuery, ThreadStore};
 use peri_acp_types::{FrozenBlob, SessionEpoch, SessionId, StoreError, Thread, ThreadChange, ThreadMeta};
 use tokio::sync::Semaphore;
 
 /// Keeps threads in memory.
 pub struct FakeStore {
     threads: Mutex<BTreeMap<SessionId, Thread>>,
+    held: Arc<Mutex<BTreeSet<SessionId>>>,
     faults: Mutex<BTreeMap<StoreOperation, StoreError>>,
     /// Holds every operation while it has no permit.
     gate: Semaphore,
@@ -22,16 +23,39 @@ pub struct FakeStore {
 pub enum StoreOperation {
     Create,
     Load,
+    Head,
+    Page,
+    Fork,
+    Hold,
     TakeEpoch,
     Freeze,
     Commit,
     PutCloseIntent,
     SettleClose,
+    List,
+    Delete,
+}
+
+/// Ends a hold when it is dropped.
+struct Claim {
+    id: SessionId,
+    held: Arc<Mutex<BTreeSet<SessionId>>>,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        lock(&self.held).remove(&self.id);
+    }
 }
 
 impl Default for FakeStore {
     fn default() -> FakeStore {
-        FakeStore { threads: Mutex::default(), faults: Mutex::default(), gate: Semaphore::new(1) }
+        FakeStore {
+            threads: Mutex::default(),
+            held: Arc::default(),
+            faults: Mutex::default(),
+            gate: Semaphore::new(1),
+        }
     }
 }
 
@@ -59,7 +83,7 @@ impl FakeStore {
         self.gate.add_permits(1);
     }
 
-    /// The thread as it is stored.
+    /// The thread as it is stored: whole, with what was rewound.
     pub fn thread(&self, id: SessionId) -> Option<Thread> {
         lock(&self.threads).get(&id).cloned()
     }
@@ -85,6 +109,23 @@ impl FakeStore {
         }
     }
 
+    fn view<T>(&self, id: SessionId, view: impl FnOnce(&Thread) -> T) -> Result<T, StoreError> {
+        lock(&self.threads).get(&id).map(view).ok_or(StoreError::NotFound(id))
+    }
+
+    fn add(&self, thread: Thread) -> Result<(), StoreError> {
+        let mut threads = lock(&self.threads);
+        let id = thread.meta.id;
+        if threads.contains_key(&id) {
+            return Err(StoreError::Exists(id));
+        }
+        if let Some(parent) = thread.meta.parent_thread_id.filter(|parent| !threads.contains_key(parent)) {
+            return Err(StoreError::NotFound(parent));
+        }
+        threads.insert(id, thread);
+        Ok(())
+    }
+
     fn owned<T>(
         &self,
         id: SessionId,
@@ -104,20 +145,36 @@ impl FakeStore {
 impl ThreadStore for FakeStore {
     async fn create(&self, meta: &ThreadMeta) -> Result<(), StoreError> {
         self.enter(StoreOperation::Create).await?;
-        let mut threads = lock(&self.threads);
-        if threads.contains_key(&meta.id) {
-            return Err(StoreError::Exists(meta.id));
-        }
-        if let Some(parent) = meta.parent_thread_id.filter(|parent| !threads.contains_key(parent)) {
-            return Err(StoreError::NotFound(parent));
-        }
-        threads.insert(meta.id, Thread::new(meta.clone()));
-        Ok(())
+        self.add(Thread::new(meta.clone()))
     }
 
     async fn load(&self, id: SessionId) -> Result<Thread, StoreError> {
         self.enter(StoreOperation::Load).await?;
-        self.thread(id).ok_or(StoreError::NotFound(id))
+        self.view(id, Thread::seen_part)
+    }
+
+    async fn head(&self, id: SessionId) -> Result<ThreadHead, StoreError> {
+        self.enter(StoreOperation::Head).await?;
+        self.view(id, Thread::head)
+    }
+
+    async fn page(&self, id: SessionId, from: u64, limit: usize) -> Result<MessagePage, StoreError> {
+        self.enter(StoreOperation::Page).await?;
+        self.view(id, |thread| thread.page(from, limit))
+    }
+
+    async fn fork(&self, source: SessionId, meta: &ThreadMeta) -> Result<(), StoreError> {
+        self.enter(StoreOperation::Fork).await?;
+        let copy = self.view(source, |thread| thread.forked(meta))?;
+        self.add(copy)
+    }
+
+    async fn hold(&self, id: SessionId) -> Result<SessionHold, StoreError> {
+        self.enter(StoreOperation::Hold).await?;
+        match lock(&self.held).insert(id) {
+            true => Ok(SessionHold::new(Claim { id, held: self.held.clone() })),
+            false => Err(StoreError::Held { id, holder: "this process".to_owned() }),
+        }
     }
 
     async fn take_epoch(&self, id: SessionId, expected: SessionEpoch) -> Result<SessionEpoch, StoreError> {
@@ -171,6 +228,7 @@ impl ThreadStore for FakeStore {
     }
 
     async fn list(&self, query: &ThreadQuery) -> Result<ThreadPage, StoreError> {
+        self.enter(StoreOperation::List).await?;
         let threads = lock(&self.threads);
         let matches = |meta: &ThreadMeta| {
             meta.parent_thread_id.is_none() && query.cwd.as_ref().is_none_or(|cwd| *cwd == meta.cwd)
@@ -192,7 +250,14 @@ impl ThreadStore for FakeStore {
     }
 
     async fn delete(&self, id: SessionId) -> Result<(), StoreError> {
-        lock(&self.threads).retain(|known, thread| *known != id && thread.meta.parent_thread_id != Some(id));
+        self.enter(StoreOperation::Delete).await?;
+        let mut threads = lock(&self.threads);
+        let mut doomed = vec![id];
+        while let Some(id) = doomed.pop() {
+            threads.remove(&id);
+            let children = threads.values().filter(|thread| thread.meta.parent_thread_id == Some(id));
+            doomed.extend(children.map(|thread| thread.meta.id));
+        }
         Ok(())
     }
 }
