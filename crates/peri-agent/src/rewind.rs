@@ -30,6 +30,8 @@ pub enum RewindRefused {
 pub enum RenameRefused {
     #[error("the session is closing or closed")]
     Ended,
+    #[error("a turn runs; wait for its end")]
+    TurnActive,
     #[error("a title is one line of 1 to 200 characters, without control characters")]
     NotATitle,
     #[error("the title could not be stored: {0}")]

@@ -129,6 +129,9 @@ impl Controller {
     /// A session's tools and instructions are those of its own directory.
     async fn require_own_cwd(&self, params: &LiteParams, id: SessionId, stored: &str) -> Result<(), ControllerError> {
         let asked = canonical_cwd(&self.ports, &params.cwd).await?;
+        if !self.ports.paths.is_directory(&asked).await {
+            return Err(ControllerError::NoSuchCwd(params.cwd.clone()));
+        }
         if asked == stored {
             return Ok(());
         }

@@ -3,10 +3,10 @@
 //! Invariant: it gives the answers that every other store gives; the conformance suite compares them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use peri_acp_types::ports::{ThreadPage, ThreadQuery, ThreadStore};
+use peri_acp_types::ports::{MessagePage, SessionHold, ThreadHead, ThreadPage, ThreadQuery, ThreadStore};
 use peri_acp_types::{FrozenBlob, SessionEpoch, SessionId, StoreError, Thread, ThreadChange, ThreadMeta};
 
 use crate::cursor::{Cursor, page_of, page_size};
@@ -16,6 +16,20 @@ use crate::cursor::{Cursor, page_of, page_size};
 pub struct MemoryStore {
     /// Held for one operation, never over an await.
     threads: Mutex<BTreeMap<SessionId, Thread>>,
+    /// Sessions that somebody holds. Shared with the holds, which may outlive the store.
+    held: Arc<Mutex<BTreeSet<SessionId>>>,
+}
+
+/// Gives the session up when it is dropped.
+struct Claim {
+    id: SessionId,
+    held: Arc<Mutex<BTreeSet<SessionId>>>,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
 }
 
 impl MemoryStore {
@@ -27,6 +41,10 @@ impl MemoryStore {
     fn threads(&self) -> MutexGuard<'_, BTreeMap<SessionId, Thread>> {
         // Each operation changes a thread in one step that cannot panic half way, so a poisoned lock guards sound data.
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn view<T>(&self, id: SessionId, view: impl FnOnce(&Thread) -> T) -> Result<T, StoreError> {
+        self.threads().get(&id).map(view).ok_or(StoreError::NotFound(id))
     }
 
     /// Lets the owner of that epoch change the thread.
@@ -48,19 +66,31 @@ impl MemoryStore {
 #[async_trait::async_trait]
 impl ThreadStore for MemoryStore {
     async fn create(&self, meta: &ThreadMeta) -> Result<(), StoreError> {
-        let mut threads = self.threads();
-        if threads.contains_key(&meta.id) {
-            return Err(StoreError::Exists(meta.id));
-        }
-        if let Some(parent) = meta.parent_thread_id.filter(|parent| !threads.contains_key(parent)) {
-            return Err(StoreError::NotFound(parent));
-        }
-        threads.insert(meta.id, Thread::new(meta.clone()));
-        Ok(())
+        add(&mut self.threads(), Thread::new(meta.clone()))
     }
 
     async fn load(&self, id: SessionId) -> Result<Thread, StoreError> {
-        self.threads().get(&id).cloned().ok_or(StoreError::NotFound(id))
+        self.view(id, Thread::seen_part)
+    }
+
+    async fn head(&self, id: SessionId) -> Result<ThreadHead, StoreError> {
+        self.view(id, Thread::head)
+    }
+
+    async fn page(&self, id: SessionId, from: u64, limit: usize) -> Result<MessagePage, StoreError> {
+        self.view(id, |thread| thread.page(from, limit))
+    }
+
+    async fn fork(&self, source: SessionId, meta: &ThreadMeta) -> Result<(), StoreError> {
+        let copy = self.view(source, |thread| thread.forked(meta))?;
+        add(&mut self.threads(), copy)
+    }
+
+    async fn hold(&self, id: SessionId) -> Result<SessionHold, StoreError> {
+        match self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(id) {
+            true => Ok(SessionHold::new(Claim { id, held: self.held.clone() })),
+            false => Err(StoreError::Held { id, holder: "this process".to_owned() }),
+        }
     }
 
     async fn take_epoch(&self, id: SessionId, expected: SessionEpoch) -> Result<SessionEpoch, StoreError> {
@@ -134,4 +164,16 @@ impl ThreadStore for MemoryStore {
         }
         Ok(())
     }
+}
+
+fn add(threads: &mut BTreeMap<SessionId, Thread>, thread: Thread) -> Result<(), StoreError> {
+    let id = thread.meta.id;
+    if threads.contains_key(&id) {
+        return Err(StoreError::Exists(id));
+    }
+    if let Some(parent) = thread.meta.parent_thread_id.filter(|parent| !threads.contains_key(parent)) {
+        return Err(StoreError::NotFound(parent));
+    }
+    threads.insert(id, thread);
+    Ok(())
 }

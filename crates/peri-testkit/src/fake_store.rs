@@ -50,12 +50,7 @@ impl Drop for Claim {
 
 impl Default for FakeStore {
     fn default() -> FakeStore {
-        FakeStore {
-            threads: Mutex::default(),
-            held: Arc::default(),
-            faults: Mutex::default(),
-            gate: Semaphore::new(1),
-        }
+        FakeStore { threads: Mutex::default(), held: Arc::default(), faults: Mutex::default(), gate: Semaphore::new(1) }
     }
 }
 

@@ -12,6 +12,7 @@ pub mod invariants;
 pub mod loopback_http;
 pub mod model_server;
 pub mod runtime;
+pub mod simulation;
 pub mod snapshot;
 pub mod store_conformance;
 pub mod watched;

@@ -4,6 +4,7 @@
 //! Invariants: at most one turn runs, and its terminal event has been sent before the next one starts. While a turn runs,
 //! nothing but a close holds the mailbox up: a client that reads nothing can still cancel.
 
+mod rewind;
 mod telling;
 
 use std::any::Any;
@@ -15,7 +16,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use peri_acp_types::{
     AttemptId, CancellationToken, CommandId, Content, Delivery, NoticeKind, PromptInput, SessionEvent, SessionSettings,
-    SteerAnswer, StoreError, StoredTurnEnd, Thread, ThreadChange, TurnError, TurnId, TurnKey,
+    SteerAnswer, StoreError, StoredTurnEnd, Thread, ThreadChange, ThreadRuleError, TurnError, TurnId, TurnKey,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -46,6 +47,10 @@ struct Actor {
     running: Option<RunningTurn>,
     queue: InputQueue,
     closing: bool,
+    /// The chain has confirmed that nothing of it is left.
+    middlewares_closed: bool,
+    /// Another process writes the session now, or what is stored is not known: nothing more can be done here.
+    lost: bool,
 }
 
 struct RunningTurn {
@@ -92,6 +97,8 @@ pub(crate) fn start(
         running: None,
         queue: InputQueue::default(),
         closing: false,
+        middlewares_closed: false,
+        lost: false,
     };
     spawner.spawn(actor.run(notices).boxed());
     SessionHandle::new(opening, tx)
@@ -117,16 +124,17 @@ impl Actor {
                 Next::Command(Some(SessionCommand::Steer { command_id, reply })) => {
                     let _ = reply.send(self.steer(&command_id));
                 }
-                Next::Command(Some(SessionCommand::Rename { reply, .. })) => {
-                    let _ = reply.send(Err(crate::RenameRefused::Ended));
+                Next::Command(Some(SessionCommand::Rename { title, reply })) => {
+                    let _ = reply.send(self.rename(&title).await);
                 }
-                Next::Command(Some(SessionCommand::PreviewRewind { reply, .. })) => {
-                    let _ = reply.send(Err(crate::RewindRefused::Ended));
+                Next::Command(Some(SessionCommand::PreviewRewind { to_before, reply })) => {
+                    let _ = reply.send(self.preview_rewind(to_before).await);
                 }
-                Next::Command(Some(
-                    SessionCommand::Rewind { reply, .. } | SessionCommand::UndoRewind { reply, .. },
-                )) => {
-                    let _ = reply.send(Err(crate::RewindRefused::Ended));
+                Next::Command(Some(SessionCommand::Rewind { rewind, reply })) => {
+                    let _ = reply.send(self.rewind(rewind).await);
+                }
+                Next::Command(Some(SessionCommand::UndoRewind { scope, reply })) => {
+                    let _ = reply.send(self.undo_rewind(scope).await);
                 }
                 Next::Command(Some(SessionCommand::Change { change, reply })) => {
                     let answer = self.change(change).await;
@@ -152,6 +160,9 @@ impl Actor {
                         return self.abandon().await;
                     }
                 }
+            }
+            if self.lost {
+                return self.abandon().await;
             }
             self.start_next_turn();
         }
@@ -331,29 +342,61 @@ impl Actor {
         })
     }
 
-    /// The destroy sequence up to the point where only the mapping is left to remove.
+    /// The destroy sequence up to the point where only the mapping is left to remove. What an earlier call has done is not
+    /// done again. A session that another process has taken over is settled: nothing here is its any more.
     async fn close(&mut self, deadline: Duration) -> Result<(), CloseIncomplete> {
         if self.running.is_some() {
-            return Err(incomplete(CloseReason::PromptActive));
+            return Err(incomplete(&[CloseReason::PromptActive]));
         }
-        let (scope, ports) = (&self.core.scope, &self.core.ports);
+        let core = self.core.clone();
+        let (scope, ports) = (&core.scope, &core.ports);
         let limit = ports.clock.sleep(deadline).shared();
         let intent = ports.store.put_close_intent(scope.session_id, scope.session_epoch);
-        if !matches!(within(&limit, intent).await, Some(Ok(()))) {
-            return Err(incomplete(CloseReason::CloseIntentUnconfirmed));
-        }
-        self.closing = true;
-        let Some(unconfirmed) = within(&limit, close_middlewares(&self.core)).await else {
-            return Err(incomplete(CloseReason::TasksActive));
+        let fenced = match within(&limit, intent).await {
+            Some(Ok(())) => false,
+            Some(Err(StoreError::Fenced { .. })) => true,
+            Some(Err(_)) | None => {
+                return Err(incomplete(&[CloseReason::CloseIntentUnconfirmed, CloseReason::StoreUnsettled]));
+            }
         };
-        if !unconfirmed.is_empty() {
-            return Err(incomplete(CloseReason::TasksActive));
+        self.closing = true;
+        if !self.middlewares_closed {
+            let unconfirmed = within(&limit, close_middlewares(&core)).await;
+            self.middlewares_closed = unconfirmed.is_some_and(|lines| lines.is_empty());
+        }
+        if !self.middlewares_closed {
+            return Err(incomplete(&[CloseReason::TasksActive]));
+        }
+        if fenced {
+            return Ok(());
+        }
+        let unsettled = incomplete(&[CloseReason::StoreUnsettled]);
+        match within(&limit, self.end_open_turn()).await {
+            Some(Ok(())) => {}
+            Some(Err(StoreError::Fenced { .. })) => return Ok(()),
+            Some(Err(_)) | None => return Err(unsettled),
         }
         let settled = ports.store.settle_close(scope.session_id, scope.session_epoch);
         match within(&limit, settled).await {
-            Some(Ok(())) => Ok(()),
-            Some(Err(_)) | None => Err(incomplete(CloseReason::StoreUnsettled)),
+            Some(Ok(()) | Err(StoreError::Fenced { .. })) => Ok(()),
+            Some(Err(_)) | None => Err(unsettled),
         }
+    }
+
+    /// A turn whose end could not be stored when it came is still open there.
+    async fn end_open_turn(&mut self) -> Result<(), StoreError> {
+        let Some(thread) = &mut self.thread else { return Ok(()) };
+        let Some(turn_id) = thread.open_turn else { return Ok(()) };
+        let end = StoredTurnEnd::Interrupted("its end could not be stored when it came".to_owned());
+        let changes = [ThreadChange::TurnEnded { turn_id, end }];
+        let (scope, ports) = (&self.core.scope, &self.core.ports);
+        match ports.store.commit(scope.session_id, scope.session_epoch, &changes, ports.clock.now_ms()).await {
+            // It was stored after all, when nobody could say so.
+            Err(StoreError::Rule(ThreadRuleError::TurnNotOpen(_))) => {}
+            stored => stored?,
+        }
+        thread.apply_all(&changes)?;
+        Ok(())
     }
 
     /// The end: dropping the actor ends the event lane once it is drained; only then the caller is told.
@@ -401,8 +444,8 @@ fn panic_text(panic: Panic) -> String {
     }
 }
 
-fn incomplete(reason: CloseReason) -> CloseIncomplete {
-    CloseIncomplete { reasons: vec![reason], retry_after: CLOSE_RETRY_AFTER }
+fn incomplete(reasons: &[CloseReason]) -> CloseIncomplete {
+    CloseIncomplete { reasons: reasons.to_vec(), retry_after: CLOSE_RETRY_AFTER }
 }
 
 /// Closes the chain from last to first; returns what could not be confirmed.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use peri_acp_types::ports::{ContextSource, ThreadStore};
+use peri_acp_types::ports::{ContextSource, NoFileHistory, ThreadStore};
 use peri_acp_types::*;
 use peri_agent::*;
 use peri_testkit::fake_model::{FakeAnswer, FakeModel};
@@ -80,6 +80,8 @@ impl Bench {
             effort: None,
             middlewares: vec![tools.clone()],
             notices: setup.notices,
+            hold: Arc::default(),
+            past: Past::Own,
         };
         let ports = SessionPorts {
             clock: Arc::new(setup.clock.clone()),
@@ -89,6 +91,7 @@ impl Bench {
             spawner: Arc::new(TokioSpawner),
             store: setup.store.clone(),
             context: Arc::new(FixedContext),
+            files: Arc::new(NoFileHistory),
         };
         let (handle, events) = match setup.store.thread(session_id()) {
             Some(_) => open_session(setup.store.load(session_id()).await?, config, ports).await?,
@@ -104,7 +107,8 @@ impl Bench {
     }
 
     pub async fn accept(&self, text: &str) -> TurnId {
-        self.handle.prompt(vec![Content::Text(text.into())]).await.expect("an accepted input")
+        let input = PromptInput::new(vec![Content::Text(text.into())]);
+        self.handle.prompt(input).await.expect("an accepted input").turn_id
     }
 
     pub async fn until_end_of(&mut self, turn_id: TurnId) -> Vec<SessionEvent> {
@@ -120,6 +124,16 @@ impl Bench {
     }
 
     pub async fn next(&mut self) -> Option<AgentEvent> {
+        loop {
+            let event = self.next_of_any_kind().await;
+            if !event.as_ref().is_some_and(|event| matches!(event.event, SessionEvent::QueueChanged(_))) {
+                return event;
+            }
+        }
+    }
+
+    /// Snapshots of the queue too, which come beside everything else.
+    pub async fn next_of_any_kind(&mut self) -> Option<AgentEvent> {
         tokio::time::timeout(PATIENCE, self.events.recv()).await.expect("an event in time")
     }
 

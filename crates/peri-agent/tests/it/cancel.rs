@@ -16,7 +16,7 @@ async fn during_the_stream_nothing_of_the_answer_is_kept_and_the_next_turn_works
     let mut bench = Bench::new([FakeAnswer::Hangs { text: "half".into() }, FakeAnswer::text("x")]).await;
     let turn = bench.accept("go").await;
     bench.until(|event| matches!(event, SessionEvent::TextDelta(_))).await;
-    assert!(matches!(cancel(&bench).await, CancelAnswer::Cancelling(key) if key.turn_id == turn));
+    assert!(matches!(cancel(&bench).await, CancelAnswer::Cancelling(cancelling) if cancelling.key.turn_id == turn));
     let events = bench.until_end_of(turn).await;
     assert_eq!(end(&events).outcome, TurnOutcome::Interrupted(TurnError::Cancelled));
     assert_eq!(cancel(&bench).await, CancelAnswer::Idle);

@@ -29,7 +29,7 @@ async fn the_transcript_keeps_what_was_typed_and_what_the_command_made_of_it() {
     let mut bench = Bench::new([FakeAnswer::text("Looks good.")]).await;
     let image = Content::Image(Image { mime_type: "image/png".into(), base64: "AAAA".into() });
     let content = vec![Content::Text("/review the diff".into()), image];
-    let turn = bench.handle.prompt(content).await.expect("an accepted input");
+    let turn = bench.handle.prompt(PromptInput::new(content)).await.expect("an accepted input").turn_id;
     let events = bench.until_end_of(turn).await;
     assert_eq!(end(&events).outcome, TurnOutcome::Completed(StopReason::EndTurn));
     assert_eq!(texts(&first_input(&bench)), ["/review the diff", "Please review the diff.", "(image)"]);
@@ -76,7 +76,10 @@ async fn a_command_that_takes_its_time_can_be_cancelled_and_what_waits_comes_nex
     let next = bench.accept("next").await;
     bench.tools.commands.reached().await;
     let verdict = bench.handle.cancel(CancelTarget::Current, Default::default()).await;
-    assert!(matches!(verdict, peri_agent::CancelAnswer::Cancelling(key) if key.turn_id == slow), "{verdict:?}");
+    assert!(
+        matches!(&verdict, peri_agent::CancelAnswer::Cancelling(cancelling) if cancelling.key.turn_id == slow),
+        "{verdict:?}"
+    );
     let events = bench.until_end_of(slow).await;
     assert_eq!(end(&events).outcome, TurnOutcome::Interrupted(TurnError::Cancelled));
     let events = bench.until_end_of(next).await;

@@ -66,7 +66,7 @@ async fn a_second_writer_ends_the_first_ones_turn_with_a_clear_word() {
         end(&events)
     );
     assert!(bench.next().await.is_none(), "the session has ended");
-    let refused = bench.handle.prompt(vec![Content::Text("3".into())]).await;
+    let refused = bench.handle.prompt(PromptInput::new(vec![Content::Text("3".into())])).await;
     assert_eq!(refused, Err(PromptRefused::Closed));
 }
 
@@ -130,20 +130,20 @@ async fn close_during_a_turn_is_refused_and_the_turn_goes_on() {
 async fn what_stands_in_the_way_of_a_close_is_named_and_it_may_be_tried_again() {
     let setup = Setup { clock: FakeClock::manual(), ..Setup::default() };
     let bench = Bench::with(setup, []).await;
-    let refused = |reason: CloseReason| {
+    let refused = |reasons: &'static [CloseReason]| {
         let handle = bench.handle.clone();
-        async move { assert_eq!(handle.close(DEADLINE).await.expect_err("incomplete").reasons, [reason]) }
+        async move { assert_eq!(handle.close(DEADLINE).await.expect_err("incomplete").reasons, reasons) }
     };
     bench.store.fail(StoreOperation::PutCloseIntent, StoreError::Failed("x".into()));
-    refused(CloseReason::CloseIntentUnconfirmed).await;
+    refused(&[CloseReason::CloseIntentUnconfirmed, CloseReason::StoreUnsettled]).await;
     bench.store.heal();
     *bench.tools.unconfirmed.lock().expect("a list") = vec!["a process".into()];
-    refused(CloseReason::TasksActive).await;
+    refused(&[CloseReason::TasksActive]).await;
     assert!(bench.thread().close_intent.is_some());
     bench.tools.unconfirmed.lock().expect("a list").clear();
     bench.store.fail(StoreOperation::SettleClose, StoreError::Failed("x".into()));
-    refused(CloseReason::StoreUnsettled).await;
-    let late = bench.handle.prompt(vec![Content::Text("late".into())]).await;
+    refused(&[CloseReason::StoreUnsettled]).await;
+    let late = bench.handle.prompt(PromptInput::new(vec![Content::Text("late".into())])).await;
     assert_eq!(late, Err(PromptRefused::Closed));
     bench.store.heal();
     bench.handle.close(DEADLINE).await.expect("closed");
@@ -161,7 +161,7 @@ async fn a_store_that_stalls_makes_a_close_incomplete_at_its_deadline() {
     }
     bench.clock.advance(DEADLINE);
     let refused = closing.await.expect("no panic").expect_err("incomplete");
-    assert_eq!(refused.reasons, [CloseReason::CloseIntentUnconfirmed]);
+    assert_eq!(refused.reasons, [CloseReason::CloseIntentUnconfirmed, CloseReason::StoreUnsettled]);
     bench.store.resume();
     bench.handle.close(DEADLINE).await.expect("closed");
 }
@@ -183,7 +183,7 @@ async fn an_unknown_frozen_form_is_refused_and_nothing_is_rewritten() {
 async fn an_empty_input_is_refused() {
     let bench = Bench::new([]).await;
     for content in [vec![], vec![Content::Text("  \n".into())]] {
-        assert_eq!(bench.handle.prompt(content).await, Err(PromptRefused::Empty));
+        assert_eq!(bench.handle.prompt(PromptInput::new(content)).await, Err(PromptRefused::Empty));
     }
 }
 

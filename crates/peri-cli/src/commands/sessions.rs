@@ -82,14 +82,14 @@ enum NotFound {
 }
 
 async fn load(store: &dyn ThreadStore, id: SessionId) -> Result<Thread, NotFound> {
-    whole(store, id).await.map_err(|error| match error {
+    load_all(store, id).await.map_err(|error| match error {
         StoreError::NotFound(_) => NotFound::Unknown,
         other => NotFound::Failed(store_failure(&other)),
     })
 }
 
 /// The thread with all of its conversation, also what a compaction took out of the model's sight.
-async fn whole(store: &dyn ThreadStore, id: SessionId) -> Result<Thread, StoreError> {
+async fn load_all(store: &dyn ThreadStore, id: SessionId) -> Result<Thread, StoreError> {
     let mut thread = store.load(id).await?;
     if thread.earlier == 0 {
         return Ok(thread);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use peri_acp_types::ports::{McpTransport, ThreadQuery, TrustState};
-use peri_acp_types::{Content, PermissionMode, SessionEvent};
+use peri_acp_types::{Content, PermissionMode, PromptInput, SessionEvent};
 use peri_controller::{ControllerError, LiteParams, Persistence, StampedEvents};
 use peri_testkit::fake_model::FakeAnswer;
 
@@ -52,7 +52,7 @@ async fn settings_reach_model_and_servers() {
     let McpTransport::Builtin(settings) = server.transport else { panic!("the workspace server is builtin") };
     assert_eq!(settings.command_timeout.as_secs(), 7);
 
-    let content = vec![Content::Text("hello".to_owned())];
+    let content = PromptInput::new(vec![Content::Text("hello".to_owned())]);
     world.controller.prompt(opened.facts.session_id, content).await.expect("the input is taken");
     world.model.asked(1).await;
     let request = world.model.requests().remove(0);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use peri_acp_types::ports::TrustState;
-use peri_acp_types::{Content, Effort, PermissionMode, SessionId};
+use peri_acp_types::{Content, Effort, PermissionMode, PromptInput, SessionId};
 use peri_controller::{ConfigError, ControllerError, SettingChoice};
 use peri_model::{ModelProtocol, Thinking};
 use peri_testkit::fake_model::FakeAnswer;
@@ -49,7 +49,11 @@ async fn a_model_is_looked_up_in_settings_and_asked_from_then_on() {
     let settings = world.controller.change_session(id, mode).await.expect("a session that lives");
     assert_eq!((settings.effort, settings.permission_mode), (Some(Effort::High), PermissionMode::AcceptEdits));
     world.model.then([FakeAnswer::text("x")]);
-    world.controller.prompt(id, vec![Content::Text("hello".to_owned())]).await.expect("the input is taken");
+    world
+        .controller
+        .prompt(id, PromptInput::new(vec![Content::Text("hello".to_owned())]))
+        .await
+        .expect("the input is taken");
     world.model.asked(1).await;
     assert_eq!(world.model.requests()[0].thinking, Thinking::Effort(Effort::High));
 }

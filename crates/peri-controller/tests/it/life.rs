@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use peri_acp_types::{Content, SessionId, StoreError, StoredTurnEnd};
+use peri_acp_types::{Content, PromptInput, SessionId, StoreError, StoredTurnEnd};
 use peri_controller::{CancelAnswer, CancelTarget, CloseReason, ControllerError, OpenedSession, QueueOnCancel};
 use peri_testkit::fake_model::FakeAnswer;
 use peri_testkit::fake_store::StoreOperation;
@@ -12,8 +12,8 @@ use crate::world::{CWD, Settings, World, params};
 /// Far more than any step here takes.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-fn hello() -> Vec<Content> {
-    vec![Content::Text("hello".to_owned())]
+fn hello() -> PromptInput {
+    PromptInput::new(vec![Content::Text("hello".to_owned())])
 }
 
 async fn open(world: &World) -> OpenedSession {
@@ -80,7 +80,10 @@ async fn a_cancel_is_passed_on_and_its_verdict_comes_back() {
     let world = World::new(Settings::default());
     let id = hanging(&world).await;
     let verdict = world.controller.cancel(id, CancelTarget::Current, QueueOnCancel::Keep).await;
-    assert!(matches!(verdict, Ok(CancelAnswer::Cancelling(key)) if key.session_id == id), "{verdict:?}");
+    assert!(
+        matches!(&verdict, Ok(CancelAnswer::Cancelling(cancelling)) if cancelling.key.session_id == id),
+        "{verdict:?}"
+    );
 }
 
 #[tokio::test]

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use peri_acp_types::{AssistantMessage, AssistantPart, MessageBody, ModelStop, Thought, Usage};
-use serde::{Deserialize, Serialize};
+use peri_acp_types::{
+    AssistantMessage, AssistantPart, MessageBody, MessageId, ModelStop, Summary, SummaryOrigin, Thought, Usage,
+};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::content::ContentRecord;
 use super::tool::{ToolCallRecord, ToolResultRecord};
@@ -15,6 +17,41 @@ pub(super) enum BodyRecord<'a> {
     Assistant(AssistantRecord<'a>),
     ToolResults(Vec<ToolResultRecord<'a>>),
     Notice(Cow<'a, str>),
+    /// Since form 2.
+    Summary(SummaryRecord<'a>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SummaryRecord<'a> {
+    text: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_kept: Option<IdRecord>,
+    origin: OriginRecord,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OriginRecord {
+    Model,
+    Truncation,
+}
+
+/// A message's id, as text.
+struct IdRecord(MessageId);
+
+impl Serialize for IdRecord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for IdRecord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<IdRecord, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        let id = text.parse().map_err(|_| serde::de::Error::custom(format!("`{text}` is no id of a message")))?;
+        Ok(IdRecord(id))
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -71,6 +108,7 @@ impl<'a> From<&'a MessageBody> for BodyRecord<'a> {
                 BodyRecord::ToolResults(results.iter().map(ToolResultRecord::from).collect())
             }
             MessageBody::Notice(text) => BodyRecord::Notice(text.into()),
+            MessageBody::Summary(summary) => BodyRecord::Summary(SummaryRecord::from(summary)),
         }
     }
 }
@@ -82,6 +120,35 @@ impl From<BodyRecord<'_>> for MessageBody {
             BodyRecord::Assistant(message) => MessageBody::Assistant(message.into()),
             BodyRecord::ToolResults(results) => MessageBody::ToolResults(results.into_iter().map(Into::into).collect()),
             BodyRecord::Notice(text) => MessageBody::Notice(text.into_owned()),
+            BodyRecord::Summary(summary) => MessageBody::Summary(summary.into()),
+        }
+    }
+}
+
+impl<'a> From<&'a Summary> for SummaryRecord<'a> {
+    fn from(summary: &'a Summary) -> SummaryRecord<'a> {
+        let Summary { text, first_kept, origin } = summary;
+        SummaryRecord {
+            text: text.into(),
+            first_kept: first_kept.map(IdRecord),
+            origin: match origin {
+                SummaryOrigin::Model => OriginRecord::Model,
+                SummaryOrigin::Truncation => OriginRecord::Truncation,
+            },
+        }
+    }
+}
+
+impl From<SummaryRecord<'_>> for Summary {
+    fn from(record: SummaryRecord<'_>) -> Summary {
+        let SummaryRecord { text, first_kept, origin } = record;
+        Summary {
+            text: text.into_owned(),
+            first_kept: first_kept.map(|IdRecord(id)| id),
+            origin: match origin {
+                OriginRecord::Model => SummaryOrigin::Model,
+                OriginRecord::Truncation => SummaryOrigin::Truncation,
+            },
         }
     }
 }

@@ -143,7 +143,7 @@ enum Copied {
 
 fn copy(damaged: &Connection, into: &mut Connection, text: &str, copied: &HashSet<SessionId>) -> Copied {
     let Ok(id) = text.parse::<SessionId>() else { return Copied::Unreadable };
-    let Ok(thread) = threads::load(damaged, id) else { return Copied::Unreadable };
+    let Ok(thread) = threads::load_whole(damaged, id) else { return Copied::Unreadable };
     if thread.meta.parent_thread_id.is_some_and(|parent| !copied.contains(&parent)) {
         return Copied::NotYet;
     }

@@ -64,6 +64,11 @@ impl Keeper {
         self.closed.push(closed);
     }
 
+    /// Where the store is, as it was asked for.
+    pub(super) fn path(&self) -> &std::path::Path {
+        &self.config.path
+    }
+
     /// The report, once the database is open.
     pub(super) fn report(&mut self) -> Result<StoreOpenReport, StoreError> {
         self.ready()?;

@@ -8,6 +8,7 @@
 
 mod commit;
 mod damage;
+mod hold;
 mod keeper;
 mod open;
 mod place;
@@ -20,7 +21,7 @@ use std::time::Duration;
 
 use futures::SinkExt;
 use futures::channel::{mpsc, oneshot};
-use peri_acp_types::ports::{ThreadPage, ThreadQuery, ThreadStore};
+use peri_acp_types::ports::{MessagePage, SessionHold, ThreadHead, ThreadPage, ThreadQuery, ThreadStore};
 use peri_acp_types::{FrozenBlob, SessionEpoch, SessionId, StoreError, Thread, ThreadChange, ThreadMeta};
 
 use keeper::{Durability, Job, Keeper};
@@ -140,6 +141,31 @@ impl ThreadStore for SqliteStore {
         self.ask(move |keeper| keeper.read("read the session", |connection| threads::load(connection, id))).await
     }
 
+    async fn head(&self, id: SessionId) -> Result<ThreadHead, StoreError> {
+        self.ask(move |keeper| keeper.read("read the session", |connection| threads::head_of(connection, id))).await
+    }
+
+    async fn page(&self, id: SessionId, from: u64, limit: usize) -> Result<MessagePage, StoreError> {
+        let work = move |keeper: &mut Keeper| {
+            keeper.read("read the session", |connection| threads::page(connection, id, from, limit))
+        };
+        self.ask(work).await
+    }
+
+    async fn fork(&self, source: SessionId, meta: &ThreadMeta) -> Result<(), StoreError> {
+        let meta = meta.clone();
+        let work = move |keeper: &mut Keeper| {
+            keeper.write("copy the session", Durability::WithTheNext, |connection| {
+                threads::fork(connection, source, &meta)
+            })
+        };
+        self.ask(work).await
+    }
+
+    async fn hold(&self, id: SessionId) -> Result<SessionHold, StoreError> {
+        self.ask(move |keeper| hold::take(keeper.path(), id)).await
+    }
+
     async fn take_epoch(&self, id: SessionId, expected: SessionEpoch) -> Result<SessionEpoch, StoreError> {
         let work = move |keeper: &mut Keeper| {
             keeper.write("open the session", Durability::WithTheNext, |connection| {
@@ -190,7 +216,9 @@ impl ThreadStore for SqliteStore {
 
     async fn delete(&self, id: SessionId) -> Result<(), StoreError> {
         let work = move |keeper: &mut Keeper| {
-            keeper.write("delete the session", Durability::AtOnce, |connection| threads::delete(connection, id))
+            keeper.write("delete the session", Durability::AtOnce, |connection| threads::delete(connection, id))?;
+            hold::forget(keeper.path(), id);
+            Ok(())
         };
         self.ask(work).await
     }

@@ -10,7 +10,8 @@ use super::trouble::Trouble;
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Peri");
 
 /// In the order of their numbers. A database's `user_version` says how many of them it has had.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_threads.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("migrations/0001_threads.sql"), include_str!("migrations/0002_rewinds_and_summaries.sql")];
 
 /// The form that this version reads and writes.
 pub(super) const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;

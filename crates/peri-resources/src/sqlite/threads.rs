@@ -2,9 +2,12 @@
 //!
 //! Must not: judge a change. That is [`super::commit`]'s question to the reducer.
 
-use peri_acp_types::ports::{ThreadPage, ThreadQuery};
+use std::collections::BTreeMap;
+
+use peri_acp_types::ports::{MessagePage, ThreadHead, ThreadPage, ThreadQuery};
 use peri_acp_types::{
-    FrozenBlob, Message, MessageId, SessionEpoch, SessionId, StoreError, StoredTurn, Thread, ThreadMeta, TurnId,
+    FrozenBlob, Message, MessageBody, MessageId, Rewound, SessionEpoch, SessionId, StoreError, StoredTurn, Summary,
+    Thread, ThreadMeta, TurnId,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -41,16 +44,43 @@ pub(super) fn create(connection: &Connection, meta: &ThreadMeta) -> Result<(), T
     insert_head(connection, &Thread::new(meta.clone()))
 }
 
+/// As far as a session needs it to go on.
 pub(super) fn load(connection: &Connection, id: SessionId) -> Result<Thread, Trouble> {
     let mut thread = require_head(connection, id)?.into_thread();
     thread.frozen = frozen(connection, id)?;
+    let start = first_seen(connection, id)?;
+    thread.earlier = count(connection, id, start)?;
     let mut statement = connection.prepare_cached(
-        "SELECT id, turn_id, created_at_ms, body FROM messages WHERE thread_id = ?1 ORDER BY position",
+        "SELECT id, turn_id, created_at_ms, body FROM messages WHERE thread_id = ?1 AND rewound IS NULL AND position >= ?2 \
+         ORDER BY position",
     )?;
-    let mut rows = statement.query(params![id.to_string()])?;
+    let mut rows = statement.query(params![id.to_string(), start])?;
     while let Some(row) = rows.next()? {
         thread.messages.push(message(row)?);
     }
+    thread.turns = turns_between(connection, id, start, i64::MAX)?;
+    Ok(thread)
+}
+
+/// All of it, with what was rewound.
+pub(super) fn load_whole(connection: &Connection, id: SessionId) -> Result<Thread, Trouble> {
+    let mut thread = require_head(connection, id)?.into_thread();
+    thread.frozen = frozen(connection, id)?;
+    let undoable_from: i64 =
+        connection.query_row("SELECT undoable_from FROM threads WHERE id = ?1", [id.to_string()], |row| row.get(0))?;
+    let mut statement = connection.prepare_cached(
+        "SELECT id, turn_id, created_at_ms, body, rewound FROM messages WHERE thread_id = ?1 ORDER BY position",
+    )?;
+    let mut rows = statement.query(params![id.to_string()])?;
+    let mut rewound: BTreeMap<i64, Vec<Message>> = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        match row.get::<_, Option<i64>>(4)? {
+            None => thread.messages.push(message(row)?),
+            Some(number) => rewound.entry(number).or_default().push(message(row)?),
+        }
+    }
+    let group = |(number, messages)| Rewound { messages, undoable: number >= undoable_from };
+    thread.rewound = rewound.into_iter().map(group).collect();
     let mut statement =
         connection.prepare_cached("SELECT id, ended FROM turns WHERE thread_id = ?1 ORDER BY position")?;
     let mut rows = statement.query(params![id.to_string()])?;
@@ -58,6 +88,139 @@ pub(super) fn load(connection: &Connection, id: SessionId) -> Result<Thread, Tro
         thread.turns.push(turn(row)?);
     }
     Ok(thread)
+}
+
+pub(super) fn head_of(connection: &Connection, id: SessionId) -> Result<ThreadHead, Trouble> {
+    let Head { meta, epoch, close_intent, open_turn } = require_head(connection, id)?;
+    let messages = count(connection, id, i64::MAX)?;
+    Ok(ThreadHead { meta, epoch, close_intent, open_turn, messages })
+}
+
+pub(super) fn page(connection: &Connection, id: SessionId, from: u64, limit: usize) -> Result<MessagePage, Trouble> {
+    require_head(connection, id)?;
+    let (from, limit) = (i64::try_from(from).unwrap_or(i64::MAX), limit.max(1));
+    let mut statement = connection.prepare_cached(
+        "SELECT id, turn_id, created_at_ms, body, position FROM messages WHERE thread_id = ?1 AND rewound IS NULL \
+         AND position >= ?2 ORDER BY position LIMIT ?3",
+    )?;
+    let one_more = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+    let mut rows = statement.query(params![id.to_string(), from, one_more])?;
+    let (mut messages, mut next) = (Vec::new(), None);
+    while let Some(row) = rows.next()? {
+        if messages.len() == limit {
+            next = Some(row.get::<_, i64>(4)?);
+            break;
+        }
+        messages.push(message(row)?);
+    }
+    let turns = turns_between(connection, id, from, next.unwrap_or(i64::MAX))?;
+    Ok(MessagePage { messages, turns, next: next.and_then(|position| u64::try_from(position).ok()) })
+}
+
+/// Rows are copied as they are: bodies and frozen bytes stay the same bytes.
+pub(super) fn fork(connection: &Connection, source: SessionId, meta: &ThreadMeta) -> Result<(), Trouble> {
+    let from = require_head(connection, source)?;
+    if head(connection, meta.id)?.is_some() {
+        return Err(StoreError::Exists(meta.id).into());
+    }
+    if let Some(parent) = meta.parent_thread_id {
+        require_head(connection, parent)?;
+    }
+    let title = meta.title.clone().or(from.meta.title);
+    let copy = Thread { open_turn: from.open_turn, ..Thread::new(ThreadMeta { title, ..meta.clone() }) };
+    insert_head(connection, &copy)?;
+    let ids = params![meta.id.to_string(), source.to_string()];
+    for sql in [
+        "INSERT INTO frozen_contexts (thread_id, version, bytes) \
+         SELECT ?1, version, bytes FROM frozen_contexts WHERE thread_id = ?2",
+        "INSERT INTO messages (thread_id, position, id, turn_id, created_at_ms, body, is_summary) \
+         SELECT ?1, position, id, turn_id, created_at_ms, body, is_summary FROM messages \
+         WHERE thread_id = ?2 AND rewound IS NULL",
+        "INSERT INTO turns (thread_id, position, id, ended) SELECT ?1, position, id, ended FROM turns \
+         WHERE thread_id = ?2 AND id IN (SELECT turn_id FROM messages WHERE thread_id = ?2 AND rewound IS NULL)",
+    ] {
+        connection.execute(sql, ids)?;
+    }
+    Ok(())
+}
+
+/// Where the model's context begins: at the last summary, or at what it kept.
+fn first_seen(connection: &Connection, id: SessionId) -> Result<i64, Trouble> {
+    let mut statement = connection.prepare_cached(
+        "SELECT position, body FROM messages WHERE thread_id = ?1 AND is_summary = 1 AND rewound IS NULL \
+         ORDER BY position DESC LIMIT 1",
+    )?;
+    let mut rows = statement.query(params![id.to_string()])?;
+    let Some(row) = rows.next()? else { return Ok(0) };
+    let position: i64 = row.get(0)?;
+    let MessageBody::Summary(Summary { first_kept: Some(kept), .. }) = record::decode_body(text(row, 1)?)? else {
+        return Ok(position);
+    };
+    let kept: Option<i64> = connection
+        .prepare_cached("SELECT position FROM messages WHERE thread_id = ?1 AND id = ?2 AND rewound IS NULL")?
+        .query_row(params![id.to_string(), kept.to_string()], |row| row.get(0))
+        .optional()?;
+    Ok(kept.map_or(position, |kept| kept.min(position)))
+}
+
+/// Messages of the conversation before that position.
+fn count(connection: &Connection, id: SessionId, before: i64) -> Result<u64, Trouble> {
+    let mut statement = connection
+        .prepare_cached("SELECT count(*) FROM messages WHERE thread_id = ?1 AND rewound IS NULL AND position < ?2")?;
+    let count: i64 = statement.query_row(params![id.to_string(), before], |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or_default())
+}
+
+/// The ended turns of the conversation's messages from one position to before another.
+fn turns_between(connection: &Connection, id: SessionId, from: i64, to: i64) -> Result<Vec<StoredTurn>, Trouble> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, ended FROM turns WHERE thread_id = ?1 AND id IN (SELECT turn_id FROM messages WHERE thread_id = ?1 \
+         AND rewound IS NULL AND position >= ?2 AND position < ?3) ORDER BY position",
+    )?;
+    let mut rows = statement.query(params![id.to_string(), from, to])?;
+    let mut turns = Vec::new();
+    while let Some(row) = rows.next()? {
+        turns.push(turn(row)?);
+    }
+    Ok(turns)
+}
+
+/// What was rewound so far stays so.
+pub(super) fn keep_rewinds(connection: &Connection, id: SessionId) -> Result<(), Trouble> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE threads SET undoable_from = 1 + (SELECT coalesce(max(rewound), 0) FROM messages \
+         WHERE thread_id = ?1 AND rewound IS NOT NULL) WHERE id = ?1",
+    )?;
+    statement.execute(params![id.to_string()])?;
+    Ok(())
+}
+
+/// Marks messages as the thread has them, and adds those that are new.
+pub(super) fn rewrite_rewinds(connection: &Connection, thread: &Thread) -> Result<(), Trouble> {
+    let id = thread.meta.id;
+    let new: Vec<Message> = {
+        let all = thread.messages.iter().chain(thread.rewound.iter().flat_map(|rewound| &rewound.messages));
+        let mut new = Vec::new();
+        for message in all {
+            if find_message(connection, id, message.id)?.is_none() {
+                new.push(message.clone());
+            }
+        }
+        new
+    };
+    append_messages(connection, id, &new)?;
+    connection.execute("UPDATE messages SET rewound = NULL WHERE thread_id = ?1", [id.to_string()])?;
+    let mut mark = connection.prepare_cached("UPDATE messages SET rewound = ?3 WHERE thread_id = ?1 AND id = ?2")?;
+    for (number, rewound) in (1_i64..).zip(&thread.rewound) {
+        for message in &rewound.messages {
+            mark.execute(params![id.to_string(), message.id.to_string(), number])?;
+        }
+    }
+    let kept = thread.rewound.iter().take_while(|rewound| !rewound.undoable).count();
+    let undoable_from = i64::try_from(kept).unwrap_or(i64::MAX).saturating_add(1);
+    connection
+        .execute("UPDATE threads SET undoable_from = ?2 WHERE id = ?1", params![id.to_string(), undoable_from])?;
+    Ok(())
 }
 
 /// The row of a thread that this epoch may change.
@@ -153,20 +316,26 @@ pub(super) fn insert_whole(connection: &Connection, thread: &Thread) -> Result<(
     if let Some(blob) = &thread.frozen {
         insert_frozen(connection, id, blob)?;
     }
+    append_turns(connection, id, &thread.turns)?;
+    // What a rewind took comes back behind the conversation, the last rewind first.
     append_messages(connection, id, &thread.messages)?;
-    append_turns(connection, id, &thread.turns)
+    for rewound in thread.rewound.iter().rev() {
+        append_messages(connection, id, &rewound.messages)?;
+    }
+    rewrite_rewinds(connection, thread)
 }
 
 pub(super) fn append_messages(connection: &Connection, id: SessionId, messages: &[Message]) -> Result<(), Trouble> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO messages (thread_id, position, id, turn_id, created_at_ms, body) VALUES (?1, \
-         (SELECT coalesce(max(position) + 1, 0) FROM messages WHERE thread_id = ?1), ?2, ?3, ?4, ?5)",
+        "INSERT INTO messages (thread_id, position, id, turn_id, created_at_ms, body, is_summary) VALUES (?1, \
+         (SELECT coalesce(max(position) + 1, 0) FROM messages WHERE thread_id = ?1), ?2, ?3, ?4, ?5, ?6)",
     )?;
     for message in messages {
         let Message { id: message_id, turn_id, created_at_ms, body } = message;
+        let is_summary = matches!(body, MessageBody::Summary(_));
         let body = record::encode_body(body)?;
         let ids = (id.to_string(), message_id.to_string(), turn_id.to_string());
-        statement.execute(params![ids.0, ids.1, ids.2, created_at_ms, body])?;
+        statement.execute(params![ids.0, ids.1, ids.2, created_at_ms, body, is_summary])?;
     }
     Ok(())
 }
@@ -189,6 +358,19 @@ pub(super) fn find_message(
 ) -> Result<Option<Message>, Trouble> {
     let mut statement = connection
         .prepare_cached("SELECT id, turn_id, created_at_ms, body FROM messages WHERE thread_id = ?1 AND id = ?2")?;
+    let mut rows = statement.query(params![id.to_string(), message_id.to_string()])?;
+    rows.next()?.map(message).transpose()
+}
+
+/// The same, unless it was rewound.
+pub(super) fn find_in_conversation(
+    connection: &Connection,
+    id: SessionId,
+    message_id: MessageId,
+) -> Result<Option<Message>, Trouble> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, turn_id, created_at_ms, body FROM messages WHERE thread_id = ?1 AND id = ?2 AND rewound IS NULL",
+    )?;
     let mut rows = statement.query(params![id.to_string(), message_id.to_string()])?;
     rows.next()?.map(message).transpose()
 }

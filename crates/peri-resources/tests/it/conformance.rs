@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::executor::block_on;
-use peri_acp_types::ports::{ThreadPage, ThreadQuery, ThreadStore};
+use peri_acp_types::ports::{MessagePage, ThreadHead, ThreadPage, ThreadQuery, ThreadStore};
 use peri_acp_types::{FrozenBlob, SessionEpoch, SessionId, StoreError, Thread, ThreadChange, ThreadMeta};
 use peri_resources::{MemoryStore, SqliteConfig, SqliteStore};
 use peri_testkit::store_conformance::{self, StoreHandles};
@@ -68,6 +68,18 @@ impl ThreadStore for Faulty {
 
     async fn load(&self, id: SessionId) -> Result<Thread, StoreError> {
         self.store.load(id).await
+    }
+
+    async fn head(&self, id: SessionId) -> Result<ThreadHead, StoreError> {
+        self.store.head(id).await
+    }
+
+    async fn page(&self, id: SessionId, from: u64, limit: usize) -> Result<MessagePage, StoreError> {
+        self.store.page(id, from, limit).await
+    }
+
+    async fn fork(&self, source: SessionId, meta: &ThreadMeta) -> Result<(), StoreError> {
+        self.store.fork(source, meta).await
     }
 
     async fn take_epoch(&self, id: SessionId, expected: SessionEpoch) -> Result<SessionEpoch, StoreError> {

@@ -170,6 +170,8 @@ fn thread_of_the_dump() -> Thread {
         epoch: SessionEpoch(3),
         frozen: Some(FrozenBlob { version: 1, bytes: b"{}".to_vec() }),
         close_intent: Some(SessionEpoch(2)),
+        earlier: 0,
+        rewound: Vec::new(),
         messages: vec![
             message("01890000-0000-7000-8000-0000000000a1", first, 1_700_000_000_002, said("Fix the parser")),
             message(

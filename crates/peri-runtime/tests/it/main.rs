@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use peri_acp_types::ports::ContextSource;
-use peri_acp_types::{Content, ContextFacts, PermissionMode, SessionEpoch, SessionEvent, SessionId};
+use peri_acp_types::ports::{ContextSource, NoFileHistory};
+use peri_acp_types::{Content, ContextFacts, PermissionMode, PromptInput, SessionEpoch, SessionEvent, SessionId};
 use peri_agent::{
-    AgentDefinition, EventReceiver, SessionConfig, SessionHandle, SessionLimits, SessionPorts, create_session,
+    AgentDefinition, EventReceiver, Past, SessionConfig, SessionHandle, SessionLimits, SessionPorts, create_session,
 };
 use peri_runtime::{AlreadyOpen, Runtime};
 use peri_testkit::fake_model::{FakeAnswer, FakeModel};
@@ -42,6 +42,8 @@ async fn session(id: SessionId, model: FakeModel) -> (SessionHandle, EventReceiv
         effort: None,
         middlewares: Vec::new(),
         notices: Vec::new(),
+        hold: Arc::default(),
+        past: Past::Own,
     };
     let ports = SessionPorts {
         clock: Arc::new(FakeClock::manual()),
@@ -49,6 +51,7 @@ async fn session(id: SessionId, model: FakeModel) -> (SessionHandle, EventReceiv
         spawner: Arc::new(TokioSpawner),
         store: Arc::new(FakeStore::new()),
         context: Arc::new(NoContext),
+        files: Arc::new(NoFileHistory),
     };
     create_session(config, ports).await.expect("a session")
 }
@@ -83,7 +86,7 @@ async fn a_turn_is_numbered_without_a_gap_and_drained_means_read_to_the_end() {
     let reservation = runtime.reserve(id(1)).expect("nobody has it");
     let (handle, lane) = session(id(1), FakeModel::new([FakeAnswer::text("Hello.")])).await;
     let mut events = reservation.register(handle.clone(), lane);
-    handle.prompt(vec![Content::Text("hello".to_owned())]).await.expect("the input is taken");
+    handle.prompt(PromptInput::new(vec![Content::Text("hello".to_owned())])).await.expect("the input is taken");
 
     let mut numbers = Vec::new();
     loop {
@@ -98,7 +101,12 @@ async fn a_turn_is_numbered_without_a_gap_and_drained_means_read_to_the_end() {
     handle.close(Duration::from_secs(60)).await.expect("the session settles");
     let mut drained = std::pin::pin!(runtime.drained(id(1), SessionEpoch(1)));
     assert!(futures::poll!(&mut drained).is_pending(), "the end has not been read");
-    assert!(events.next().await.is_none());
+    // What became of the queue is told beside the turn.
+    while let Some(envelope) = events.next().await {
+        assert!(matches!(envelope.event.event, SessionEvent::QueueChanged(_)), "{envelope:?}");
+        numbers.push(envelope.session_seq.0);
+    }
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
     drained.await;
     runtime.drained(id(2), SessionEpoch(1)).await;
 }
