@@ -63,6 +63,7 @@ struct RunningTurn {
 
 type Panic = Box<dyn Any + Send>;
 
+#[expect(clippy::large_enum_variant, reason = "one at a time, moved once: a box for each would cost more")]
 enum Next {
     Command(Option<SessionCommand>),
     Told(Told),

@@ -8,8 +8,8 @@ use futures::executor::block_on;
 use peri_acp_types::ports::ThreadStore;
 use peri_acp_types::{
     AssistantMessage, AssistantPart, Content, FileDiff, FrozenBlob, Image, Message, MessageBody, ModelStop,
-    SessionEpoch, StopReason, StoredTurn, StoredTurnEnd, Thought, Thread, ThreadMeta, ToolArguments, ToolCall,
-    ToolCallId, ToolDetails, ToolLocation, ToolOutput, ToolResult, Usage,
+    SessionEpoch, StopReason, StoredTurn, StoredTurnEnd, Summary, SummaryOrigin, Thought, Thread, ThreadChange,
+    ThreadMeta, ToolArguments, ToolCall, ToolCallId, ToolDetails, ToolLocation, ToolOutput, ToolResult, Usage,
 };
 use peri_resources::record::{decode_body, decode_turn_end, encode_body, encode_turn_end};
 use peri_resources::{SqliteConfig, SqliteStore};
@@ -113,6 +113,20 @@ fn notices_of_form_1() {
 }
 
 #[test]
+fn summaries_of_form_2() {
+    let kept = "01890000-0000-7000-8000-0000000000a2".parse().unwrap();
+    let summary =
+        |text: &str, first_kept, origin| MessageBody::Summary(Summary { text: text.to_owned(), first_kept, origin });
+    check(
+        "form-2/summary.jsonl",
+        &[
+            summary("The parser was fixed.", Some(kept), SummaryOrigin::Model),
+            summary("Earlier messages were left out.", None, SummaryOrigin::Truncation),
+        ],
+    );
+}
+
+#[test]
 fn turn_ends_of_form_1() {
     let reasons = [StopReason::EndTurn, StopReason::MaxTokens, StopReason::MaxTurnRequests, StopReason::Refusal];
     let mut ends: Vec<StoredTurnEnd> = reasons.map(StoredTurnEnd::Completed).into();
@@ -147,6 +161,27 @@ fn a_database_of_form_1_opens() {
         ..parent.meta
     };
     assert_eq!(block_on(store.load(child.id)).unwrap(), Thread::new(child));
+}
+
+#[test]
+fn a_database_of_form_2_opens_at_its_summary_and_knows_what_was_rewound() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("peri.db");
+    let mut dump = String::new();
+    File::open(fixture("schema-2.sql")).unwrap().read_to_string(&mut dump).unwrap();
+    rusqlite::Connection::open(&path).unwrap().execute_batch(&dump).unwrap();
+
+    let store = SqliteStore::open(SqliteConfig::at(&path)).unwrap();
+    let id = "01890000-0000-7000-8000-000000000001".parse().unwrap();
+    let ids = |thread: &Thread| thread.messages.iter().map(|message| message.id.to_string()).collect::<Vec<_>>();
+    let named =
+        |ends: &[&str]| ends.iter().map(|n| format!("01890000-0000-7000-8000-0000000000{n}")).collect::<Vec<_>>();
+    let thread = block_on(store.load(id)).unwrap();
+    assert_eq!(thread.earlier, 1, "the load begins with what the summary kept");
+    assert_eq!(ids(&thread), named(&["a2", "a3"]));
+    let epoch = block_on(store.take_epoch(id, thread.epoch)).unwrap();
+    block_on(store.commit(id, epoch, &[ThreadChange::RewindUndone], 1_700_000_000_010)).unwrap();
+    assert_eq!(ids(&block_on(store.load(id)).unwrap()), named(&["a2", "a3", "a4"]));
 }
 
 fn thread_of_the_dump() -> Thread {
