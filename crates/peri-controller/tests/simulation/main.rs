@@ -21,7 +21,7 @@ const STEPS_A_RUN: u64 = 60;
 const STEPS: u64 = 2_000;
 
 #[test]
-fn whatever_happens_in_whatever_order_the_contract_holds() {
+fn a_simulation_keeps_the_contract_whatever_happens_in_whatever_order() {
     let seeds: Vec<u64> = match number("PERI_SIM_SEED") {
         Some(seed) => vec![seed],
         None => (0..number("PERI_SIM_STEPS").unwrap_or(STEPS).div_ceil(STEPS_A_RUN)).collect(),
@@ -45,7 +45,7 @@ fn whatever_happens_in_whatever_order_the_contract_holds() {
 }
 
 #[test]
-fn a_seed_replays_its_run() {
+fn a_simulation_is_replayed_by_its_seed() {
     for seed in [3, 7, 1_000_003] {
         let (first, second) = (simulate(seed, STEPS_A_RUN), simulate(seed, STEPS_A_RUN));
         assert_eq!(first.log, second.log, "seed {seed}");

@@ -112,7 +112,7 @@ pub fn simulate(seed: u64, steps: u64) -> Outcome {
 
 impl Run {
     fn step(&mut self) {
-        let weights = [16, 4, 4, 3, 4, 4, 4, 20, 10, 8, 3, 2, 2, 1, 1, 3, 4, 2, 2];
+        let weights = [16, 4, 4, 3, 4, 4, 4, 20, 10, 8, 3, 2, 2, 1, 1, 3, 8, 2, 2];
         match self.outside.chance.weighted(&weights) {
             0 => self.prompt(),
             1 => self.take_back(),
@@ -316,15 +316,21 @@ impl Run {
 
     fn rewind(&mut self) {
         let Some(id) = self.session else { return };
-        let controller = self.life.controller.clone();
-        if self.outside.chance.percent(40) {
-            let undo = async move { controller.undo_rewind(id, RewindScope::Conversation).await };
-            return self.life.ask(async move { Reply::Undone(undo.await) });
+        if self.outside.chance.percent(20) {
+            return self.undo_rewind();
         }
+        let controller = self.life.controller.clone();
         let turns: Vec<_> = self.ledger.turns.keys().copied().collect();
         let Some(to_before) = self.outside.chance.one_of(&turns).copied() else { return };
         let preview = async move { controller.preview_rewind(id, to_before).await };
         self.life.ask(async move { Reply::Previewed { to_before, answer: preview.await } });
+    }
+
+    fn undo_rewind(&mut self) {
+        let Some(id) = self.session else { return };
+        let controller = self.life.controller.clone();
+        let undo = async move { controller.undo_rewind(id, RewindScope::Conversation).await };
+        self.life.ask(async move { Reply::Undone(undo.await) });
     }
 
     fn change_mode(&mut self) {
@@ -418,7 +424,13 @@ impl Run {
                 let rewind = Rewind { to_before, scope: RewindScope::Conversation, fingerprint: preview.fingerprint };
                 self.life.ask(async move { Reply::Rewound(controller.rewind(id, rewind).await) });
             }
-            Reply::Rewound(Ok(_)) => self.ledger.count("rewound"),
+            Reply::Rewound(Ok(_)) => {
+                self.ledger.count("rewound");
+                // Whatever comes in between makes it final.
+                if self.outside.chance.percent(50) {
+                    self.undo_rewind();
+                }
+            }
             Reply::Undone(Ok(_)) => self.ledger.count("rewind undone"),
             Reply::Prompted { .. }
             | Reply::TakenBack { .. }
